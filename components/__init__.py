@@ -1,0 +1,1 @@
+"""Effects: everything that touches Pulumi, machines, hosts or the network."""

@@ -1,0 +1,1 @@
+"""Hosts: SSH, inventory, playbook runs and their supervisor, events and markers."""

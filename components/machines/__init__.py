@@ -1,0 +1,1 @@
+"""Machine providers, one folder each, the same file names in each."""

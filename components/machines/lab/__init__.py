@@ -1,0 +1,1 @@
+"""The lab: whole systemd hosts in network namespaces of this machine."""

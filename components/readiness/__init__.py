@@ -1,0 +1,1 @@
+"""Readiness: ready means it generated."""

@@ -1,0 +1,1 @@
+"""What is served: keys, rank commands and the endpoint."""
