@@ -33,17 +33,19 @@ class Outputs(BaseModel):
 
 
 class Run(Protocol):
-    """What one call of a kind may use of the engine.
+    """What one call of a kind may use of the engine."""
 
-    Attributes:
-        name: The resource's logical name.
-        stop: Set when the engine asks to finish (Ctrl-C); long work polls it and raises `Refusal`.
-        deadline: Seconds this call may take, from `CustomTimeouts`; None where the program set none.
-    """
+    @property
+    def name(self) -> str:
+        """Logical name of the resource."""
 
-    name: str
-    stop: threading.Event
-    deadline: float | None
+    @property
+    def stop(self) -> threading.Event:
+        """Set when the engine asks to finish (Ctrl-C); long work polls it and raises `Refusal`."""
+
+    @property
+    def deadline(self) -> float | None:
+        """Seconds this call may take, from `CustomTimeouts`; None where the program set none."""
 
     def progress(self, message: str) -> None:
         """Show a line while the operation runs; it is not kept."""
@@ -82,12 +84,14 @@ class Kind(ABC, Generic[InputsT, OutputsT]):
         inputs: The model of the inputs.
         outputs: The model of the outputs.
         replace_on: Inputs whose change needs a new thing; every other change is an update.
+        stable: Outputs that no update changes, so that a preview can show them.
     """
 
     token: ClassVar[str]
     inputs: type[InputsT]
     outputs: type[OutputsT]
     replace_on: ClassVar[frozenset[str]] = frozenset()
+    stable: ClassVar[frozenset[str]] = frozenset()
 
     @abstractmethod
     def identity(self, inputs: InputsT) -> str:
