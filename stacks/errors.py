@@ -43,15 +43,15 @@ class EffectError(RackstackError):
     """Something real refused or failed."""
 
 
-class Refusal(EffectError):
+class Refusal(EffectError):  # noqa: N818 - says what happened; `except Refusal` reads so
     """Nothing was made; the sentence says what to fix."""
 
 
-class Unreachable(EffectError):
+class Unreachable(EffectError):  # noqa: N818 - says what happened; `except Unreachable` reads so
     """A host did not answer within its deadline."""
 
 
-class Incomplete(EffectError):
+class Incomplete(EffectError):  # noqa: N818 - says what happened; `except Incomplete` reads so
     """Something was made, but not well: its id and outputs must stay in state.
 
     Args:

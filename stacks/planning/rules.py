@@ -1,0 +1,96 @@
+"""What makes a fleet impossible: each rule yields one sentence with the value, the rule and the way out."""
+
+import re
+from collections.abc import Collection, Iterator
+from itertools import chain
+
+from stacks.catalog import Catalog, Engine, Model
+from stacks.config import KEY, FleetConfig
+from stacks.faults import nearest, shown
+from stacks.planning.memory import rank_memory
+
+_FLOATING = re.compile(r"[<>=~^*]|(^|[-_.:@])(latest|nightly|main|master|head|stable|dev)$", re.IGNORECASE)
+# Becomes part of host names (63 characters) beside the project's digest and the host's own name.
+_STACK = re.compile(r"[a-z][a-z0-9-]{0,39}")
+
+
+def broken_rules(config: FleetConfig, catalog: Catalog, stack: str) -> Iterator[str]:
+    """Yield every rule that the fleet breaks; rules about an entry that is not known are left out."""
+    model, engine = catalog.models.get(config.model), catalog.engines.get(config.engine)
+    yield from _stack_names_machines(stack)
+    yield from _pinned("machines.image", config.machines.image, catalog.images)
+    yield from _pinned("model", config.model, catalog.models)
+    yield from _pinned("engine", config.engine, catalog.engines)
+    yield from _one_rank_per_host(config)
+    if model:
+        yield from chain(_heads_divide(config, model), _context_has_positions(config, model))
+    if model and engine:
+        yield from _memory_fits(config, model, engine)
+
+
+def _stack_names_machines(stack: str) -> Iterator[str]:
+    if not _STACK.fullmatch(stack):
+        yield (
+            f"stack: {shown(stack)} cannot name machines; rename it (`pulumi stack rename`) to at most 40 "
+            "lower-case letters, digits and hyphens, with a letter first"
+        )
+
+
+def _pinned(key: str, name: str, known: Collection[str]) -> Iterator[str]:
+    if name in known:
+        return
+    if _FLOATING.search(name):
+        yield (
+            f"{KEY}.{key}: {shown(name)} floats: tomorrow it is another; write an exact pin, "
+            f"known are: {_listed(known)}"
+        )
+    else:
+        yield f"{KEY}.{key}: {shown(name)} is not in the catalog; {nearest(name, list(known))}"
+
+
+def _one_rank_per_host(config: FleetConfig) -> Iterator[str]:
+    ranks, hosts = config.layout.tensor_parallel, config.machines.hosts
+    if ranks != hosts:
+        yield (
+            f"{KEY}.layout.tensor_parallel: {ranks} ranks do not fit machines.hosts: {hosts}; a lab host "
+            f"carries exactly one rank, so write tensor_parallel: {hosts} or hosts: {ranks}"
+        )
+
+
+def _heads_divide(config: FleetConfig, model: Model) -> Iterator[str]:
+    ranks = config.layout.tensor_parallel
+    heads, kv_heads = model.facts.attention_heads, model.facts.kv_heads
+    fitting = [n for n in range(1, heads + 1) if not heads % n and _kv_heads_fit(n, kv_heads)]
+    if ranks not in fitting:
+        yield (
+            f"{KEY}.layout.tensor_parallel: {ranks} does not divide the {heads} attention heads and "
+            f"{kv_heads} KV heads of {model.name}; write one of {_listed(fitting)}"
+        )
+
+
+def _kv_heads_fit(ranks: int, kv_heads: int) -> bool:
+    """Return whether KV heads can be shared out, or copied where there are more ranks than heads."""
+    return not kv_heads % ranks or not ranks % kv_heads
+
+
+def _context_has_positions(config: FleetConfig, model: Model) -> Iterator[str]:
+    longest = model.facts.max_positions
+    if config.context > longest:
+        yield (
+            f"{KEY}.context: {config.context} is more than the {longest} positions of {model.name}; "
+            f"write {longest} or less"
+        )
+
+
+def _memory_fits(config: FleetConfig, model: Model, engine: Engine) -> Iterator[str]:
+    need, given = rank_memory(config, model, engine), config.machines.memory_gib
+    least = -(-need.total // 1024)
+    if given < least:
+        yield (
+            f"{KEY}.machines.memory_gib: {given} is too little: a rank needs {need.total} MiB (weights "
+            f"{need.weights}, KV cache {need.kv_cache}, engine {need.engine}); write {least} or more"
+        )
+
+
+def _listed(values: Collection[str] | Collection[int]) -> str:
+    return ", ".join(str(value) for value in sorted(values))
