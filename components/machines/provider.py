@@ -1,0 +1,45 @@
+"""What each machine provider offers to the fleet's inventory, and which providers there are."""
+
+from __future__ import annotations
+
+import re
+from importlib import import_module
+from typing import TYPE_CHECKING, Final, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+
+class Provider(Protocol):
+    """Finds and removes what exists under a fleet's name, whether a state knows it or not."""
+
+    def list_things(self, fleet: str) -> Sequence[str]:
+        """Return what exists under the fleet's name, one phrase per thing; empty when nothing is left."""
+
+    def remove_strays(self, fleet: str) -> None:
+        """Remove what `list_things` lists; what cannot be removed stays listed.
+
+        Raises:
+            EffectError: A thing is held by somebody else or does not go.
+        """
+
+
+_FLEET: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+
+PROVIDERS: Final = {"lab": "components.machines.lab.strays:Lab"}
+
+
+def provider(name: str) -> Provider:
+    """Return the provider of this name, a key of `PROVIDERS`; its module is imported only now."""
+    module, cls = PROVIDERS[name].split(":")
+    made: Provider = getattr(import_module(module), cls)()
+    return made
+
+
+def fleet_faults(fleet: str) -> Iterator[str]:
+    """Yield what is wrong with a fleet's name, which becomes part of folders, tags and unit names."""
+    if not _FLEET.fullmatch(fleet):
+        yield (
+            f"fleet {fleet!r}: it must have at most 100 letters, digits, '.', '_' or '-' and start with a "
+            "letter or digit; rename the stack"
+        )

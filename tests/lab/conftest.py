@@ -1,0 +1,64 @@
+"""What tests on real lab hosts share; without what they need they are skipped, in CI they fail."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from typing import TYPE_CHECKING
+
+import pytest
+
+from components.fleet_inventory import Inventory
+from components.machines.lab import able, cache
+from stacks import catalog
+from tests.factories.run import FakeRun
+from tests.lab.outside import inventory_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+IMAGE = "bookworm-1"
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Say exactly what is missing."""
+    if item.get_closest_marker("lab") is None:
+        return
+    missing = able.missing()
+    if not _image().is_dir():
+        missing.append(f"lab hosts need the image {_image()}; `make up` makes it")
+    if missing and os.environ.get("CI") == "true":
+        pytest.fail("; ".join(missing), pytrace=False)
+    if missing:
+        pytest.skip("; ".join(missing))
+
+
+@pytest.fixture(scope="session")
+def image() -> Path:
+    """Return the root filesystem of lab hosts."""
+    return _image()
+
+
+@pytest.fixture(scope="module")
+def fleet() -> Iterator[str]:
+    """Name a fleet of this module's own; whatever is left of it goes afterwards."""
+    yield from _passing_fleet()
+
+
+@pytest.fixture
+def other_fleet() -> Iterator[str]:
+    """Name a fleet of one test's own; whatever is left of it goes afterwards."""
+    yield from _passing_fleet()
+
+
+def _passing_fleet() -> Iterator[str]:
+    name = f"test-{secrets.token_hex(3)}"
+    yield name
+    inputs, outputs = inventory_of(name)
+    Inventory().delete(inputs, outputs, FakeRun())
+
+
+def _image() -> Path:
+    recipe = catalog.load().images[IMAGE]
+    return cache.image(IMAGE, recipe.suite, recipe.packages)
