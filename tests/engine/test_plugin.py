@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import signal
-import subprocess
 import time
 from pathlib import Path
 
@@ -17,7 +15,7 @@ THING = {"name": "t", "size": 1}
 
 def test_a_preview_shows_what_is_known_and_makes_nothing(project: Project) -> None:
     project.want(THING)
-    shown = project.pulumi("preview")
+    shown = project.run("preview")
     assert '"t.example"' in shown or "t.example" in shown
     assert project.state() == {}
 
@@ -34,7 +32,7 @@ def test_up_makes_it_and_secrets_are_ciphertext_in_state(project: Project) -> No
 def test_drift_shows_in_a_preview_and_up_mends_it(project: Project) -> None:
     project.want(THING)
     project.up()
-    shown = project.pulumi("preview", "--refresh", "--diff")
+    shown = project.run("preview", "--refresh", "--diff")
     assert "it shrank" in shown
     assert "1 updated" in project.up()
 
@@ -66,7 +64,7 @@ def test_what_is_gone_is_made_again(project: Project) -> None:
 def test_a_replacement_deletes_first_also_for_a_taint(project: Project) -> None:
     project.want(THING)
     project.up()
-    project.pulumi("state", "taint", project.state()["t"]["urn"], "--yes")
+    project.run("state", "taint", project.state()["t"]["urn"], "--yes")
     shown = project.up()
     assert "1 replaced" in shown
     assert "removed t i1" in shown
@@ -81,36 +79,39 @@ def test_faults_of_inputs_are_listed_together(project: Project) -> None:
 
 def test_one_interrupt_stops_a_slow_creation_with_a_sentence(project: Project) -> None:
     project.want({"name": "t", "size": 300}, kind="slow")
-    running, child = _start(project)
-    running.send_signal(signal.SIGINT)
-    shown, _ = running.communicate(timeout=30)
-    assert "stopped while it was made" in shown
+    running = project.start_up()
+    child = int(running.wait_for(r"child (\d+)")[1])
+    running.process.send_signal(signal.SIGINT)
+    running.finish()
+    assert "stopped while it was made" in running.text
     assert not _alive(child)
+
+
+def test_two_interrupts_end_at_once_and_leave_no_process(project: Project) -> None:
+    project.want({"name": "t", "size": 300}, kind="slow")
+    running = project.start_up()
+    child = int(running.wait_for(r"child (\d+)")[1])
+    running.process.send_signal(signal.SIGINT)
+    running.process.send_signal(signal.SIGINT)
+    assert running.finish() != 0
+    assert _gone(project, child)
 
 
 def test_nothing_lives_on_after_a_kill(project: Project) -> None:
     project.want({"name": "t", "size": 300}, kind="slow")
-    running, child = _start(project)
-    running.kill()
-    running.communicate()
+    running = project.start_up()
+    child = int(running.wait_for(r"child (\d+)")[1])
+    running.process.kill()
+    running.finish()
+    assert _gone(project, child)
+
+
+def _gone(project: Project, child: int) -> bool:
+    """Wait for what the plugin promises: everything of a dead engine ends within seconds."""
     deadline = time.monotonic() + 20
     while time.monotonic() < deadline and (_alive(child) or _of_this(project)):
         time.sleep(0.1)
-    assert not _alive(child)
-    assert _of_this(project) == []
-
-
-def _start(project: Project) -> tuple[subprocess.Popen[str], int]:
-    """Start an `up` and wait until its thing has a child; returns both."""
-    running = subprocess.Popen(
-        project.command("up", "--yes", "--skip-preview"), cwd=project.home, env=project.environment,
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True,
-    )  # fmt: skip
-    assert running.stdout is not None
-    for line in running.stdout:
-        if found := re.search(r"child (\d+)", line):
-            return running, int(found[1])
-    raise AssertionError("the thing was never made")
+    return not _alive(child) and _of_this(project) == []
 
 
 def _alive(pid: int) -> bool:

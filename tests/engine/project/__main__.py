@@ -3,8 +3,10 @@
 import pulumi
 
 from components.plugin.resource import Ensured
+from components.program import end_quietly
 from tests.factories.kinds import Slow, Thing
 
+end_quietly()
 CONFIG = pulumi.Config()
 KINDS = {"thing": Thing, "slow": Slow}
 for thing in CONFIG.require_object("things"):

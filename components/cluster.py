@@ -1,0 +1,30 @@
+"""The machines of a fleet and the fabric between them."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+import pulumi
+
+if TYPE_CHECKING:
+    from components.machines.declared import Declared
+    from stacks.planning.plan import FleetPlan
+
+
+class GpuCluster(pulumi.ComponentResource):
+    """Machines of one provider joined by one fabric (nvlink, rdma; ethernet in the lab).
+
+    Attributes:
+        fabric: The fabric.
+        machines: What the provider declared.
+    """
+
+    def __init__(self, plan: FleetPlan, fleet: str, opts: pulumi.ResourceOptions) -> None:
+        """Declare the machines; opts hold the parent and what everything depends on."""
+        super().__init__("rack:fleet:GpuCluster", "cluster", {}, opts)
+        provider = import_module(f"components.machines.{plan.provider}.declare")
+        below = pulumi.ResourceOptions(parent=self, depends_on=opts.depends_on)
+        self.fabric = plan.fabric
+        self.machines: Declared = provider.declare(plan, fleet, below)
+        self.register_outputs({})
