@@ -1,0 +1,244 @@
+"""The resource kind `rack:hosts:Playbook`: one playbook, carried out on all hosts of a fleet."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pydantic import Field, SecretStr
+
+from components.hosts import markers
+from components.hosts.record import HostRecord  # noqa: TC001 -- pydantic reads it at run time
+from components.plugin.kind import Inputs, Kind, Outputs, Seen, new_incarnation
+from stacks.errors import EffectError, Incomplete, Refusal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from components.hosts.events import RunVerdict
+    from components.hosts.ssh import Answer
+    from components.plugin.kind import Drift, Run
+
+PLAYBOOKS = Path(__file__).resolve().parents[2] / "playbooks"
+LOOK_SECONDS = 15.0
+REACH_SECONDS = 15.0
+
+
+class PlaybookInputs(Inputs):
+    """What a playbook is run with.
+
+    Attributes:
+        fleet: Identity of the fleet.
+        playbook: Name of the playbook; `NAME.yml` brings it about, `NAME.undo.yml` is the way back.
+        hosts: Who takes part, in rank order.
+        variables: Variables of the whole fleet.
+        host_variables: Host name → its own variables.
+        secrets: Variables that lie in no inventory, argument or artefact.
+        roles: Role → digest of its files.
+        after: What the host state builds on, as nonces: a change there needs a new run here.
+    """
+
+    fleet: str
+    playbook: str
+    hosts: list[HostRecord] = Field(min_length=1)
+    variables: dict[str, Any]
+    host_variables: dict[str, dict[str, Any]]
+    secrets: dict[str, SecretStr]
+    roles: dict[str, str]
+    after: list[str]
+
+
+class PlaybookOutputs(Outputs):
+    """What a playbook returns.
+
+    Attributes:
+        run: Nonce of the last good run, `incarnation.nonce`; the markers on the hosts hold it too.
+    """
+
+    run: str
+
+
+class Playbook(Kind[PlaybookInputs, PlaybookOutputs]):
+    """Host state that Ansible brings about; looking at it later needs no Ansible."""
+
+    token = "rack:hosts:Playbook"  # noqa: S105 -- a type token, not a secret
+    inputs = PlaybookInputs
+    outputs = PlaybookOutputs
+
+    def identity(self, inputs: PlaybookInputs) -> str:
+        """Return fleet and playbook."""
+        return f"{inputs.fleet}-{inputs.playbook}"
+
+    def faults(self, inputs: PlaybookInputs) -> Sequence[str]:
+        """Refuse a playbook that is not there, and host names that no or two hosts have."""
+        names = [host.name for host in inputs.hosts]
+        missing = [
+            name for name in (f"{inputs.playbook}.yml", f"{inputs.playbook}.undo.yml") if not _file(name)
+        ]
+        return [
+            *(f"playbook: there is no {name} in {PLAYBOOKS}; name one that is there" for name in missing),
+            *(f"hosts: {name} is there twice; every host needs its own name" for name in _repeated(names)),
+            *(
+                f"host_variables: no host is called {name}; the hosts are {', '.join(names)}"
+                for name in inputs.host_variables
+                if name not in names
+            ),
+        ]
+
+    def create(self, inputs: PlaybookInputs, run: Run) -> PlaybookOutputs:
+        """Run the playbook on all hosts; what an earlier run left is adopted by the roles."""
+        incarnation = new_incarnation()
+        made = PlaybookOutputs(incarnation=incarnation, run=_new_run(incarnation))
+        _perform(inputs, made.run, run, kept=made)
+        return made
+
+    def read(self, inputs: PlaybookInputs, outputs: PlaybookOutputs, run: Run) -> Seen[PlaybookOutputs]:
+        """Compare what one command per host prints with what the last good run should have left."""
+        del run
+        expected = {host.name: _expected(inputs, outputs, host) for host in inputs.hosts}
+        commands = {name: markers.command(inputs.fleet, each) for name, each in expected.items()}
+        drift: Drift = {}
+        for name, answer in _ask(inputs.hosts, commands).items():
+            found = (
+                {"host": str(answer)}
+                if isinstance(answer, EffectError)
+                else markers.drift(answer.out, expected[name])
+            )
+            if found:
+                drift[name] = found
+        return Seen(outputs, drift)
+
+    def update(
+        self, old: PlaybookInputs, new: PlaybookInputs, outputs: PlaybookOutputs, run: Run
+    ) -> PlaybookOutputs:
+        """Undo the hosts that leave, then run the playbook on all that stay or come."""
+        staying = {host.name for host in new.hosts}
+        leaving = [host for host in old.hosts if host.name not in staying]
+        _undo(old, outputs, leaving, run)
+        made = outputs.model_copy(update={"run": _new_run(outputs.incarnation)})
+        _perform(new, made.run, run, kept=outputs)
+        return made
+
+    def delete(self, inputs: PlaybookInputs, outputs: PlaybookOutputs, run: Run) -> None:
+        """Undo the playbook on every host that answers and still is in the state of this incarnation."""
+        _undo(inputs, outputs, inputs.hosts, run)
+
+
+def _perform(inputs: PlaybookInputs, nonce: str, run: Run, kept: PlaybookOutputs) -> None:
+    """Run the playbook itself.
+
+    Raises:
+        Refusal: No task was started anywhere.
+        Incomplete: The run began and failed; `kept` stays in state.
+    """
+    _require_ready(inputs.hosts, run)
+    verdict = _carry_out(inputs, f"{inputs.playbook}.yml", inputs.hosts, nonce, run)
+    if verdict.ok:
+        return
+    if not verdict.began:
+        raise Refusal("; ".join(verdict.failures))
+    raise Incomplete(verdict.failures, kept)
+
+
+def _undo(inputs: PlaybookInputs, outputs: PlaybookOutputs, hosts: Sequence[HostRecord], run: Run) -> None:
+    """Take the way back on those of the hosts that answer and are ours; name the others."""
+    commands = {host.name: markers.marker_command(inputs.fleet, inputs.playbook) for host in hosts}
+    ours = []
+    for host, answer in zip(hosts, _ask(hosts, commands).values(), strict=True):
+        if isinstance(answer, EffectError):
+            run.warn(f"playbook {inputs.playbook} was not undone there: {answer}")
+        elif _is_ours(answer, outputs):
+            ours.append(host)
+        else:
+            run.note(
+                f"host {host.name} is left alone: a newer fleet {inputs.fleet} set {inputs.playbook} up there"
+            )
+    if not ours:
+        return
+    verdict = _carry_out(inputs, f"{inputs.playbook}.undo.yml", ours, _new_run(outputs.incarnation), run)
+    if not verdict.ok:
+        raise Refusal("; ".join(verdict.failures))
+
+
+def _is_ours(answer: Answer, outputs: PlaybookOutputs) -> bool:
+    """Say whether the marker is of this incarnation; where there is none, a run of ours was broken off."""
+    found = markers.marker(answer.out)
+    return found is None or found.run.startswith(f"{outputs.incarnation}.")
+
+
+def _require_ready(hosts: Sequence[HostRecord], run: Run) -> None:
+    if run.stop.is_set():
+        raise Refusal("stopped before anything was done; run the command again to go on")
+    if shutil.which("ssh") is None:
+        raise Refusal("there is no `ssh` on PATH, and Ansible needs it: install the OpenSSH client")
+    faults = []
+    for host, answer in zip(hosts, _ask(hosts, {host.name: "true" for host in hosts}).values(), strict=True):
+        if isinstance(answer, EffectError):
+            faults.append(str(answer))
+        elif answer.code:
+            faults.append(
+                f"host {host.name} refuses root to {host.user} ({answer.err.strip()}); "
+                "log in as root or allow the user sudo without a password"
+            )
+    if faults:
+        raise Refusal("; ".join(faults))
+
+
+def _carry_out(
+    inputs: PlaybookInputs, file: str, hosts: Sequence[HostRecord], nonce: str, run: Run
+) -> RunVerdict:
+    from components.hosts.runs import Order, carry_out  # noqa: PLC0415 -- only a real run needs it
+
+    order = Order(
+        fleet=inputs.fleet,
+        path=PLAYBOOKS / file,
+        hosts=hosts,
+        variables=inputs.variables
+        | {
+            "rackstack_fleet": inputs.fleet,
+            "rackstack_owner": nonce,
+            "marker_playbook": inputs.playbook,
+            "marker_run": nonce,
+            "marker_roles": inputs.roles,
+        },
+        host_variables=inputs.host_variables,
+        secrets={name: secret.get_secret_value() for name, secret in inputs.secrets.items()},
+    )
+    return carry_out(order, run)
+
+
+def _ask(hosts: Sequence[HostRecord], commands: Mapping[str, str]) -> dict[str, Answer | EffectError]:
+    """Run one command on each host at the same time; what one host does not answer holds nobody up."""
+    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 -- keeps the import of the kind cheap
+
+    from components.hosts import ssh  # noqa: PLC0415 -- brings paramiko, which only a look needs
+
+    def ask(host: HostRecord) -> Answer | EffectError:
+        try:
+            return ssh.run(host, commands[host.name], deadline=LOOK_SECONDS)
+        except EffectError as error:
+            return error
+
+    if not hosts:
+        return {}
+    with ThreadPoolExecutor(len(hosts)) as pool:
+        return dict(zip([host.name for host in hosts], pool.map(ask, hosts), strict=True))
+
+
+def _expected(inputs: PlaybookInputs, outputs: PlaybookOutputs, host: HostRecord) -> markers.Expected:
+    variables = inputs.variables | inputs.host_variables.get(host.name, {})
+    return markers.Expected(inputs.playbook, outputs.run, inputs.roles, variables)
+
+
+def _new_run(incarnation: str) -> str:
+    return f"{incarnation}.{new_incarnation()}"
+
+
+def _file(name: str) -> bool:
+    return (PLAYBOOKS / name).is_file()
+
+
+def _repeated(names: Iterable[str]) -> list[str]:
+    seen = list(names)
+    return sorted({name for name in seen if seen.count(name) > 1})

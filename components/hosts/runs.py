@@ -1,0 +1,192 @@
+"""Run a playbook through its supervisor process and follow it."""
+
+import contextlib
+import json
+import os
+import selectors
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from components.hosts.events import RunVerdict
+from components.hosts.inventory import inventory, known_hosts, literal
+from components.hosts.job import Job
+from components.hosts.processes import end_all, naming
+from components.hosts.record import HostRecord
+from components.plugin.kind import Run
+
+ROOT = Path(__file__).resolve().parents[2]
+KEPT = ROOT / ".state" / "runs"
+MEMORY_FOLDERS = ("/dev/shm", "/run")  # noqa: S108 -- a private folder is made inside; tmpfs keeps secrets off disks
+# A single step (wheels, a checkpoint, a start) may be silent for minutes; the deadline bounds the whole.
+IDLE_SECONDS = 900.0
+MOST_FORKS = 16
+POLL_SECONDS = 0.2
+LAST_WORDS_SECONDS = 10.0
+
+
+@dataclass(frozen=True)
+class Order:
+    """What to run, where, with what.
+
+    Attributes:
+        fleet: Identity of the fleet.
+        path: The playbook's file.
+        hosts: Who takes part, in rank order.
+        variables: Variables of the whole fleet, no secrets.
+        host_variables: Host name → its own variables.
+        secrets: Variables that only ever lie in memory.
+    """
+
+    fleet: str
+    path: Path
+    hosts: Sequence[HostRecord]
+    variables: Mapping[str, Any]
+    host_variables: Mapping[str, Mapping[str, Any]]
+    secrets: Mapping[str, str]
+
+
+def carry_out(order: Order, run: Run) -> RunVerdict:
+    """Run a playbook to its end, showing progress; nothing of it is left running afterwards.
+
+    Setting `run.stop` ends it within seconds. What a failed run left to read is named in the last sentence.
+    """
+    private = Path(tempfile.mkdtemp(prefix="rackstack-", dir=_memory_folder()))
+    name = f"{order.fleet}-{order.path.stem}-{time.strftime('%Y%m%dT%H%M%S')}-{private.name[-4:]}"
+    artefacts = KEPT / name
+    artefacts.mkdir(parents=True, mode=0o700)
+    try:
+        job = _write_down(order, private, artefacts, run.deadline)
+        verdict = _follow(_start(order, private, artefacts), run) or _stand_in(job)
+    finally:
+        shutil.rmtree(private, ignore_errors=True)
+    if verdict.ok:
+        return verdict
+    shown = artefacts.relative_to(ROOT) if artefacts.is_relative_to(ROOT) else artefacts
+    return RunVerdict(verdict.began, (*verdict.failures, f"what Ansible did can be read in {shown}"))
+
+
+def _memory_folder() -> str:
+    return next(folder for folder in MEMORY_FOLDERS if os.access(folder, os.W_OK))
+
+
+def _write_down(order: Order, private: Path, artefacts: Path, deadline: float | None) -> Job:
+    keys = private / "known_hosts"
+    keys.write_text(known_hosts(order.hosts), encoding="utf-8")
+    everyone = inventory(order.hosts, order.variables, order.host_variables, str(keys))
+    (private / "inventory.yml").write_text(literal(everyone), encoding="utf-8")
+    (private / "secrets.yml").write_text(literal(order.secrets), encoding="utf-8")
+    (private / "ansible.cfg").touch()  # shields the run from the configuration of the account and the machine
+    job = Job(
+        parent=os.getpid(),
+        playbook=order.path.stem,
+        path=str(order.path),
+        private=str(private),
+        artefacts=str(artefacts),
+        hosts=[host.name for host in order.hosts],
+        withheld=list(order.secrets.values()),
+        idle=IDLE_SECONDS,
+        deadline=deadline,
+    )
+    job.write(private / "job.json")
+    for path in private.iterdir():
+        path.chmod(0o600)
+    return job
+
+
+def _start(order: Order, private: Path, artefacts: Path) -> subprocess.Popen[bytes]:
+    with (artefacts / "supervisor.log").open("wb") as log:
+        return subprocess.Popen(
+            [sys.executable, "-m", "components.hosts.supervisor", str(private / "job.json")],
+            cwd=ROOT,
+            env=_environment(order, private),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=log,
+            start_new_session=True,
+        )
+
+
+def _environment(order: Order, private: Path) -> dict[str, str]:
+    """Return the whole environment of the run: nothing of the plugin's own gets in but PATH."""
+    return {
+        "PATH": f"{Path(sys.executable).parent}:{os.environ.get('PATH', os.defpath)}",
+        "HOME": str(private),
+        "TMPDIR": str(private),
+        "LANG": "C.UTF-8",
+        "ANSIBLE_CONFIG": str(private / "ansible.cfg"),
+        "ANSIBLE_HOME": str(private / "ansible"),
+        "ANSIBLE_ROLES_PATH": str(order.path.parent / "roles"),
+        "ANSIBLE_INVENTORY_ENABLED": "yaml",
+        "ANSIBLE_INVENTORY_ANY_UNPARSED_IS_FAILED": "true",
+        "ANSIBLE_HOST_KEY_CHECKING": "true",
+        "ANSIBLE_PIPELINING": "true",
+        "ANSIBLE_FORKS": str(min(len(order.hosts), MOST_FORKS)),
+        "ANSIBLE_SSH_ARGS": "-o ControlMaster=auto -o ControlPersist=60s",
+        "ANSIBLE_SSH_CONTROL_PATH_DIR": str(private / "cp"),
+        "ANSIBLE_RETRY_FILES_ENABLED": "false",
+        "ANSIBLE_NO_TARGET_SYSLOG": "true",  # hosts would log every module's arguments
+    }
+
+
+def _follow(process: subprocess.Popen[bytes], run: Run) -> RunVerdict | None:
+    """Show what the supervisor says until it ends; return its verdict, None where it was killed."""
+    verdict = None
+    with process, _ended(process):
+        assert process.stdout is not None  # noqa: S101 -- it was opened as a pipe; for the type checker
+        for line in _lines(process.stdout, process, run):
+            message = json.loads(line)
+            if "line" in message:
+                run.progress(message["line"])
+            else:
+                verdict = RunVerdict(message["verdict"]["began"], tuple(message["verdict"]["failures"]))
+    return verdict
+
+
+@contextlib.contextmanager
+def _ended(process: subprocess.Popen[bytes]) -> Iterator[None]:
+    """See the supervisor end, whatever happens here."""
+    try:
+        yield
+    finally:
+        if process.poll() is None:
+            process.terminate()
+            try:
+                process.wait(LAST_WORDS_SECONDS)
+            except subprocess.TimeoutExpired:
+                process.kill()
+
+
+def _lines(pipe: IO[bytes], process: subprocess.Popen[bytes], run: Run) -> Iterator[bytes]:
+    """Yield whole lines until the pipe closes; pass a stop on, once."""
+    told, begun = False, b""
+    with selectors.DefaultSelector() as selector:
+        selector.register(pipe, selectors.EVENT_READ)
+        while True:
+            if run.stop.is_set() and not told:
+                process.terminate()
+                told = True
+            if not selector.select(POLL_SECONDS):
+                continue
+            chunk = os.read(pipe.fileno(), 1 << 16)
+            if not chunk:
+                return
+            *lines, begun = (begun + chunk).split(b"\n")
+            yield from lines
+
+
+def _stand_in(job: Job) -> RunVerdict:
+    """Do what a killed supervisor could not do any more."""
+    end_all(lambda: naming(job.private))
+    job.tidy(keep=True)
+    lines = (Path(job.artefacts) / "supervisor.log").read_text(errors="replace").strip().splitlines()
+    reason = lines[-1] if lines else "it left no word"
+    return RunVerdict(
+        began=True, failures=(f"playbook {job.playbook}: its supervisor process was killed: {reason}",)
+    )

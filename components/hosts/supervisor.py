@@ -1,0 +1,130 @@
+"""One Ansible run that nothing outlives: `python -m components.hosts.supervisor <job.json>`.
+
+The process adopts every orphan of the run, is told when the plugin dies, ends all descendants before it
+ends itself, and speaks JSON lines on its standard output: `{"line": …}` while it runs, `{"verdict": …}`
+at the end.
+It is the only importer of ansible_runner.
+"""
+
+import ctypes
+import json
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from components.hosts.events import RunVerdict, Story
+from components.hosts.job import Job
+from components.hosts.processes import descendants, end_all
+
+SET_PDEATHSIG, SET_CHILD_SUBREAPER = 1, 36  # <linux/prctl.h>
+POLL_SECONDS = 0.5
+STDOUT = 1
+
+
+class Watch:
+    """Decides when a run is broken off, and remembers why."""
+
+    def __init__(self, job: Job) -> None:
+        self.stop = threading.Event()
+        self.ending: str | None = None
+        self._job = job
+        self._began = self._heard = time.monotonic()
+        self._last = ""
+
+    def heard(self, lines: list[str]) -> None:
+        """Note that the run is alive, and what it began last."""
+        self._heard = time.monotonic()
+        self._last = lines[-1] if lines else self._last
+
+    def must_end(self) -> bool:
+        """Say whether the run has to end; its processes are gone then, for Ansible leaves them behind."""
+        self.ending = self.ending or self._reason()
+        if self.ending is not None:
+            end_all(descendants)
+        return self.ending is not None
+
+    def _reason(self) -> str | None:
+        now, job = time.monotonic(), self._job
+        last = f"; the last thing it began was {self._last!r}" if self._last else ""
+        if self.stop.is_set():
+            return f"playbook {job.playbook} was stopped{last}; run the command again to go on"
+        if now - self._heard > job.idle:
+            return f"playbook {job.playbook} was ended: nothing was heard of it for {job.idle:g} s{last}"
+        if job.deadline is not None and now - self._began > job.deadline:
+            return f"playbook {job.playbook} was ended: it took more than its {job.deadline:g} s{last}"
+        return None
+
+
+def main(path: str) -> None:
+    """Carry out the job in a file."""
+    job = Job.read(Path(path))
+    watch = Watch(job)
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, lambda *_: watch.stop.set())
+    _own_descendants(job.parent, watch)
+    verdict = RunVerdict(began=False, failures=("the supervisor broke down",))
+    try:
+        verdict = _play(job, watch)
+    finally:
+        end_all(descendants)
+        job.tidy(keep=not verdict.ok)
+        _say({"verdict": asdict(verdict)})
+
+
+def _own_descendants(parent: int, watch: Watch) -> None:
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.prctl(SET_CHILD_SUBREAPER, 1)
+    libc.prctl(SET_PDEATHSIG, signal.SIGTERM)
+    if os.getppid() != parent:  # it died before it could be watched
+        watch.stop.set()
+
+
+def _play(job: Job, watch: Watch) -> RunVerdict:
+    import ansible_runner  # noqa: PLC0415 -- after the signals are set, so that no moment is unguarded
+
+    story = Story()
+
+    def hear(event: Mapping[str, Any]) -> bool:
+        lines = story.hear(event)
+        watch.heard(lines)
+        for line in lines:
+            if not _say({"line": line}):
+                watch.stop.set()
+        return True
+
+    try:
+        ansible_runner.run(
+            private_data_dir=job.artefacts,
+            ident="run",
+            playbook=job.path,
+            inventory=f"{job.private}/inventory.yml",
+            cmdline=f"-e @{job.private}/secrets.yml",
+            quiet=True,
+            event_handler=hear,
+            cancel_callback=watch.must_end,
+            settings={"pexpect_timeout": POLL_SECONDS},
+        )
+    except Exception as error:  # noqa: BLE001 -- whatever breaks in the library becomes the verdict
+        watch.ending = watch.ending or f"playbook {job.playbook} broke down: {error or type(error).__name__}"
+    return story.verdict(job.hosts, watch.ending)
+
+
+def _say(message: Mapping[str, Any]) -> bool:
+    """Tell the plugin; False when it is gone."""
+    text = memoryview(json.dumps(message).encode() + b"\n")
+    try:
+        while text:
+            text = text[os.write(STDOUT, text) :]
+    except BrokenPipeError:
+        return False
+    return True
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,162 @@
+"""What the kind does with what hosts and runs answer; both are stand-ins here, real ones in tests/lab."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import pytest
+
+from components.hosts import runs, ssh
+from components.hosts.events import RunVerdict
+from components.hosts.playbook import Playbook, PlaybookInputs, PlaybookOutputs
+from stacks.errors import Incomplete, Refusal, Unreachable
+from tests.factories.hosts import host
+from tests.factories.run import FakeRun
+
+if TYPE_CHECKING:
+    from components.hosts.record import HostRecord
+    from components.hosts.runs import Order
+    from components.plugin.kind import Run
+
+OUTPUTS = PlaybookOutputs(incarnation="i", run="i.1")
+GOOD = RunVerdict(began=True, failures=())
+
+
+@dataclass
+class World:
+    """Hosts by name → what their marker says (None: they do not answer), and the runs that were ordered."""
+
+    markers: dict[str, str | None]
+    verdict: RunVerdict = GOOD
+    orders: list[Order] = field(default_factory=list)
+
+    def run(self, host: HostRecord, command: str, *, deadline: float) -> ssh.Answer:
+        """Answer as a host."""
+        del deadline
+        text = self.markers[host.name]
+        if text is None:
+            raise Unreachable(f"host {host.name} did not answer")
+        return ssh.Answer(0, text if "cat" in command else "", "")
+
+    def carry_out(self, order: Order, run: Run) -> RunVerdict:
+        """Remember a run."""
+        del run
+        self.orders.append(order)
+        return self.verdict
+
+    @property
+    def ran(self) -> list[tuple[str, list[str]]]:
+        """Return playbook and hosts of every run."""
+        return [(order.path.name, [host.name for host in order.hosts]) for order in self.orders]
+
+
+@pytest.fixture
+def world(monkeypatch: pytest.MonkeyPatch) -> World:
+    world = World({"a": "", "b": ""})
+    monkeypatch.setattr(ssh, "run", world.run)
+    monkeypatch.setattr(runs, "carry_out", world.carry_out)
+    monkeypatch.setattr(shutil, "which", lambda _: "/usr/bin/ssh")
+    return world
+
+
+def _inputs(*names: str, name: str = "serve", **host_variables: dict[str, object]) -> PlaybookInputs:
+    return PlaybookInputs(
+        fleet="f",
+        playbook=name,
+        hosts=[host(each) for each in names or ("a", "b")],
+        variables={"x": 1},
+        host_variables=host_variables,
+        secrets={},
+        roles={},
+        after=[],
+    )
+
+
+def _marker(run: str) -> str:
+    return json.dumps({"run": run, "roles": {}})
+
+
+def test_a_playbook_is_run_on_all_hosts_and_the_marker_carries_the_run(world: World) -> None:
+    made = Playbook().create(_inputs(), FakeRun())
+    assert world.ran == [("serve.yml", ["a", "b"])]
+    assert world.orders[0].variables["marker_run"] == made.run
+    assert made.run.startswith(f"{made.incarnation}.")
+
+
+def test_nothing_is_begun_while_a_host_does_not_answer(world: World) -> None:
+    world.markers["b"] = None
+    with pytest.raises(Refusal, match="host b did not answer"):
+        Playbook().create(_inputs(), FakeRun())
+    assert world.ran == []
+
+
+def test_nothing_is_begun_after_a_stop(world: World) -> None:
+    run = FakeRun()
+    run.stop.set()
+    with pytest.raises(Refusal, match="run the command again"):
+        Playbook().create(_inputs(), run)
+    assert world.ran == []
+
+
+def test_a_run_that_began_and_failed_is_kept(world: World) -> None:
+    world.verdict = RunVerdict(began=True, failures=("a: no", "b: no"))
+    with pytest.raises(Incomplete) as failed:
+        Playbook().update(_inputs(), _inputs(), OUTPUTS, FakeRun())
+    assert failed.value.reasons == ("a: no", "b: no")
+    assert failed.value.outputs == OUTPUTS
+
+
+def test_a_run_that_never_began_is_refused(world: World) -> None:
+    world.verdict = RunVerdict(began=False, failures=("no such role",))
+    with pytest.raises(Refusal, match="no such role"):
+        Playbook().create(_inputs(), FakeRun())
+
+
+def test_an_update_keeps_the_incarnation_and_has_a_run_of_its_own(world: World) -> None:
+    made = Playbook().update(_inputs(), _inputs(), OUTPUTS, FakeRun())
+    assert (made.incarnation, made.run != OUTPUTS.run) == ("i", True)
+    assert world.ran == [("serve.yml", ["a", "b"])]
+
+
+def test_hosts_that_leave_are_undone_first(world: World) -> None:
+    world.markers["b"] = _marker("i.1")
+    Playbook().update(_inputs("a", "b"), _inputs("a"), OUTPUTS, FakeRun())
+    assert world.ran == [("serve.undo.yml", ["b"]), ("serve.yml", ["a"])]
+
+
+def test_a_host_that_leaves_and_does_not_answer_is_named_and_not_waited_for(world: World) -> None:
+    world.markers["b"] = None
+    run = FakeRun()
+    Playbook().update(_inputs("a", "b"), _inputs("a"), OUTPUTS, run)
+    assert world.ran == [("serve.yml", ["a"])]
+    assert run.said == ["playbook serve was not undone there: host b did not answer"]
+
+
+def test_delete_undoes_what_is_ours_or_half_made_and_leaves_the_rest(world: World) -> None:
+    world.markers = {"a": _marker("i.0"), "b": _marker("j.1"), "c": "", "d": None}
+    Playbook().delete(_inputs("a", "b", "c", "d"), OUTPUTS, FakeRun())
+    assert world.ran == [("serve.undo.yml", ["a", "c"])]
+
+
+def test_a_way_back_that_fails_stays_in_state(world: World) -> None:
+    world.verdict = RunVerdict(began=True, failures=("a: busy",))
+    with pytest.raises(Refusal, match="a: busy"):
+        Playbook().delete(_inputs(), OUTPUTS, FakeRun())
+
+
+def test_a_look_reports_hosts_that_differ_or_do_not_answer(world: World) -> None:
+    world.markers = {"a": _marker("i.1"), "b": "", "c": None}
+    seen = Playbook().read(_inputs("a", "b", "c", name="prepare"), OUTPUTS, FakeRun())
+    assert seen.outputs == OUTPUTS
+    assert seen.drift == {
+        "b": {"prepare": "no run has finished here"},
+        "c": {"host": "host c did not answer"},
+    }
+
+
+def test_inputs_that_cannot_be_meant_are_refused() -> None:
+    faults = Playbook().faults(_inputs("a", "a", name="dance", z={}))
+    assert [fault.split(":")[0] for fault in faults] == ["playbook", "playbook", "hosts", "host_variables"]
