@@ -1,7 +1,7 @@
 """What each role of a playbook consists of, as one digest per role. Reads files, and nothing about them."""
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -9,20 +9,31 @@ import yaml
 
 from components.hosts.playbook import PLAYBOOKS
 
+SHARED = "plugins"
 MARKER = "marker"  # writes the digests down; its own would only be noise in a diff
 
 
 def digests(playbook: str) -> dict[str, str]:
     """Return role → SHA-256 (hex) over its files and over the playbook that calls it.
 
-    Names and contents count; times, owners and where the checkout lies do not.
+    Roles that a role calls are there too, and `plugins` for what all playbooks share. Names and contents
+    count; times, owners and where the checkout lies do not.
 
     Args:
         playbook: Name of the playbook, without `.yml`.
     """
     text = (PLAYBOOKS / f"{playbook}.yml").read_bytes()
-    names = dict.fromkeys(_called(yaml.safe_load(text)))
-    return {name: _digest(PLAYBOOKS / "roles" / name, text) for name in names if name != MARKER}
+    names = dict.fromkeys(_all_called(yaml.safe_load(text)))
+    roles = {name: _digest(_sources(PLAYBOOKS / "roles" / name), text) for name in names if name != MARKER}
+    return roles | {SHARED: _digest(_shared(), b"")}
+
+
+def _all_called(node: Any) -> Iterator[str]:
+    """Yield the roles that a playbook or task file calls, and those that they call in turn."""
+    for name in _called(node):
+        yield name
+        for tasks in sorted((PLAYBOOKS / "roles" / name / "tasks").glob("*.yml")):
+            yield from _all_called(yaml.safe_load(tasks.read_bytes()))
 
 
 def _called(node: Any) -> Iterator[str]:
@@ -40,9 +51,21 @@ def _called(node: Any) -> Iterator[str]:
                 yield from _called(value)
 
 
-def _digest(role: Path, playbook: bytes) -> str:
+def _sources(folder: Path) -> dict[str, Path]:
+    """Return the files below a folder by their name below it, compiled Python left out."""
+    files = (path for path in folder.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
+    return {path.relative_to(folder).as_posix(): path for path in files}
+
+
+def _shared() -> dict[str, Path]:
+    """Return the files that every playbook uses: variables of groups and plugins."""
+    folders = [*PLAYBOOKS.glob("*_plugins"), *PLAYBOOKS.glob("*_vars")]
+    return {f"{each.name}/{name}": path for each in folders for name, path in _sources(each).items()}
+
+
+def _digest(sources: Mapping[str, Path], playbook: bytes) -> str:
     total = hashlib.sha256(hashlib.sha256(playbook).digest())
-    for path in sorted(path for path in role.rglob("*") if path.is_file()):
-        total.update(hashlib.sha256(path.relative_to(role).as_posix().encode()).digest())
+    for name, path in sorted(sources.items()):
+        total.update(hashlib.sha256(name.encode()).digest())
         total.update(hashlib.sha256(path.read_bytes()).digest())
     return total.hexdigest()

@@ -32,7 +32,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.usefixtures("folder")
 def test_roles_are_found_wherever_they_are_called_and_the_marker_is_left_out() -> None:
-    assert list(roles.digests("some")) == ["first", "second", "third"]
+    assert list(roles.digests("some")) == ["first", "second", "third", "plugins"]
 
 
 def test_only_the_role_that_changed_differs(folder: Path) -> None:
@@ -53,7 +53,25 @@ def test_the_playbook_belongs_to_each_of_its_roles(folder: Path) -> None:
     before = roles.digests("some")
     (folder / "some.yml").write_text(PLAYBOOK + "# more\n")
     after = roles.digests("some")
-    assert all(after[name] != before[name] for name in after)
+    assert {name for name in after if after[name] == before[name]} == {"plugins"}
+
+
+def test_a_role_that_a_role_calls_counts(folder: Path) -> None:
+    (folder / "roles" / "fourth" / "tasks").mkdir(parents=True)
+    (folder / "roles" / "fourth" / "tasks" / "main.yml").write_text("- name: fourth\n")
+    calling = "- ansible.builtin.include_role: {name: fourth}\n"
+    (folder / "roles" / "second" / "tasks" / "run.yml").write_text(calling)
+    assert "fourth" in roles.digests("some")
+
+
+def test_what_all_playbooks_share_counts_by_itself(folder: Path) -> None:
+    before = roles.digests("some")
+    (folder / "filter_plugins" / "__pycache__").mkdir(parents=True)
+    (folder / "filter_plugins" / "__pycache__" / "own.pyc").write_bytes(b"compiled")
+    assert roles.digests("some") == before
+    (folder / "filter_plugins" / "own.py").write_text("# a filter\n")
+    after = roles.digests("some")
+    assert {name for name in after if after[name] != before[name]} == {"plugins"}
 
 
 def test_neither_time_nor_place_counts(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
