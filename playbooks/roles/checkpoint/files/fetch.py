@@ -1,0 +1,238 @@
+# ruff: noqa: INP001 - a program for the host, not part of a package
+"""Bring a checkpoint: every file checked against its SHA-256 before any of them is visible.
+
+Usage: fetch.py look|fetch MANIFEST (JSON file: url, home, files: [{path, size, sha256}])
+
+Files arrive below HOME.part as NAME.partial, lose the suffix once they are verified, and become HOME in one
+step when all of them are. A partial file is resumed where it ended. `look` prints JSON: `complete`, and the
+bytes that are `missing` and `free`. The last line written on a failure is one sentence.
+"""
+
+import hashlib
+import json
+import os
+import shutil
+import sys
+import urllib.error
+import urllib.request
+from collections import deque
+from collections.abc import Iterator
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from http import HTTPStatus
+from pathlib import Path
+from typing import IO, Any
+from urllib.parse import quote
+
+VERIFIED = ".verified"
+PARTIAL = ".partial"
+AT_ONCE = 4
+BLOCK = 1 << 20
+PATIENCE = 60  # seconds without a byte
+ATTEMPTS = 5  # connections that break off, per file, without one byte of progress
+
+
+class FetchError(Exception):
+    """The sentence to show."""
+
+
+@dataclass(frozen=True)
+class File:
+    """One file of the checkpoint: path below it, size in bytes, SHA-256 in hex."""
+
+    path: str
+    size: int
+    sha256: str
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """Where a checkpoint comes from and goes to."""
+
+    url: str
+    home: Path
+    files: tuple[File, ...]
+    digest: str
+
+    @property
+    def part(self) -> Path:
+        """Return the folder of what is not complete yet."""
+        return self.home.with_name(f"{self.home.name}.part")
+
+
+def main(action: str, manifest: str) -> int:
+    """Run one action and return the exit status."""
+    checkpoint = read(Path(manifest))
+    if action == "look":
+        sys.stdout.write(json.dumps(look(checkpoint)))
+        return 0
+    try:
+        bring(checkpoint)
+    except FetchError as error:
+        sys.stdout.write(f"{error}\n")
+        sys.stdout.flush()
+        os._exit(1)  # what other files still wait for would hold the process
+    return 0
+
+
+def read(manifest: Path) -> Checkpoint:
+    """Return the checkpoint that the manifest describes."""
+    raw = json.loads(manifest.read_text(encoding="utf-8"))
+    files = tuple(File(**entry) for entry in raw["files"])
+    digest = hashlib.sha256(json.dumps(raw["files"], sort_keys=True).encode()).hexdigest()
+    return Checkpoint(raw["url"], Path(raw["home"]), files, digest)
+
+
+def look(checkpoint: Checkpoint) -> dict[str, Any]:
+    """Return whether all is there, and how many bytes are missing and free."""
+    place = next(parent for parent in checkpoint.home.parents if parent.exists())
+    return {
+        "complete": complete(checkpoint),
+        "missing": sum(left(checkpoint, file) for file in checkpoint.files),
+        "free": shutil.disk_usage(place).free,
+    }
+
+
+def complete(checkpoint: Checkpoint) -> bool:
+    """Return whether this very checkpoint was verified here and every file still has its size."""
+    try:
+        verified = (checkpoint.home / VERIFIED).read_text(encoding="ascii")
+        sizes = [(checkpoint.home / file.path).stat().st_size for file in checkpoint.files]
+    except OSError:
+        return False
+    return verified == checkpoint.digest and sizes == [file.size for file in checkpoint.files]
+
+
+def left(checkpoint: Checkpoint, file: File) -> int:
+    """Return the bytes of the file that are neither here nor arriving."""
+    names = (file.path, file.path + PARTIAL)
+    places = [folder / name for folder in (checkpoint.part, checkpoint.home) for name in names]
+    there = max((place.stat().st_size for place in places if place.is_file()), default=0)
+    return max(file.size - there, 0)
+
+
+def bring(checkpoint: Checkpoint) -> None:
+    """Fetch what is missing and show the checkpoint when it is whole."""
+    if complete(checkpoint):
+        return
+    doubt_all(checkpoint)
+    checkpoint.part.mkdir(parents=True, exist_ok=True)
+    workers = ThreadPoolExecutor(AT_ONCE)
+    arrivals = [workers.submit(ensure, checkpoint, file) for file in checkpoint.files]
+    wait(arrivals, return_when=FIRST_EXCEPTION)
+    workers.shutdown(wait=False, cancel_futures=True)
+    for arrival in arrivals:
+        if arrival.done() and not arrival.cancelled():
+            arrival.result()
+    show(checkpoint)
+
+
+def doubt_all(checkpoint: Checkpoint) -> None:
+    """Turn a checkpoint that is not what it should be back into one that is arriving, to be read again."""
+    if not checkpoint.home.exists():
+        return
+    (checkpoint.home / VERIFIED).unlink(missing_ok=True)
+    shutil.rmtree(checkpoint.part, ignore_errors=True)
+    checkpoint.home.rename(checkpoint.part)
+    for file in [path for path in checkpoint.part.rglob("*") if path.is_file()]:
+        file.rename(f"{file}{PARTIAL}")
+
+
+def ensure(checkpoint: Checkpoint, file: File) -> None:
+    """Have the file verified in the arriving folder."""
+    target = checkpoint.part / file.path
+    if target.is_file() and target.stat().st_size == file.size:
+        return
+    target.parent.mkdir(parents=True, exist_ok=True)
+    partial = target.with_name(target.name + PARTIAL)
+    url = checkpoint.url + quote(file.path)
+    digest = download(url, partial, file)
+    if (found := digest.hexdigest()) != file.sha256:
+        partial.unlink()
+        raise FetchError(
+            f"{file.path} from {url} has SHA-256 {found}, the manifest says {file.sha256}, and it was"
+            f" thrown away: repair it on the mirror, then run again"
+        )
+    partial.chmod(0o644)
+    partial.rename(target)
+    sys.stdout.write(f"{file.path} is verified\n")
+    sys.stdout.flush()
+
+
+def download(url: str, partial: Path, file: File) -> Any:
+    """Return the running SHA-256 of the whole file once it has its full size."""
+    with partial.open("a+b") as target:
+        digest = begun(target, file.size)
+        failures = 0
+        while (done := target.tell()) < file.size:
+            try:
+                resume(url, target, digest, file.size)
+            except urllib.error.HTTPError as error:
+                error.close()
+                raise unavailable(file, url, error, done) from None
+            except OSError as error:
+                failures = 0 if target.tell() > done else failures + 1
+                if failures == ATTEMPTS:
+                    raise unavailable(file, url, error, done) from error
+        target.flush()
+        os.fsync(target.fileno())
+    return digest
+
+
+def unavailable(file: File, url: str, reason: OSError, done: int) -> FetchError:
+    """Return the sentence for a file that the mirror does not give."""
+    return FetchError(
+        f"{file.path} cannot be had from {url} ({reason}), {done} of {file.size} bytes are here:"
+        f" mend the mirror, then run again"
+    )
+
+
+def begun(target: IO[bytes], size: int) -> Any:
+    """Return the SHA-256 of what is here already; what is longer than the file cannot be its beginning."""
+    if target.seek(0, os.SEEK_END) > size:
+        target.truncate(0)
+    target.seek(0)
+    digest = hashlib.sha256()
+    for block in blocks(target, size):
+        digest.update(block)
+    return digest
+
+
+def resume(url: str, target: IO[bytes], digest: Any, size: int) -> None:
+    """Append what is missing of the file, as far as the connection goes.
+
+    Raises:
+        OSError: The mirror refused, broke off, or has less than the manifest says.
+    """
+    done = target.tell()
+    request = urllib.request.Request(url, headers={"Range": f"bytes={done}-"})  # noqa: S310 - the site's mirror
+    with urllib.request.urlopen(request, timeout=PATIENCE) as answer:  # noqa: S310 - as above
+        if answer.status != HTTPStatus.PARTIAL_CONTENT:
+            deque(blocks(answer, done), maxlen=0)  # a mirror without ranges begins at the start
+        for block in blocks(answer, size - done):
+            target.write(block)
+            digest.update(block)
+    if target.tell() < size:
+        raise OSError(f"it ended after {target.tell()} of {size} bytes")
+
+
+def blocks(source: Any, size: int) -> Iterator[bytes]:
+    """Yield the next `size` bytes of a stream in blocks, or as many as it has."""
+    while size > 0 and (block := source.read(min(BLOCK, size))):
+        size -= len(block)
+        yield block
+
+
+def show(checkpoint: Checkpoint) -> None:
+    """Make the whole checkpoint visible in one step."""
+    wanted = {checkpoint.part / file.path for file in checkpoint.files}
+    for path in checkpoint.part.rglob("*"):
+        if path.is_file() and path not in wanted:
+            path.unlink()
+    (checkpoint.part / VERIFIED).write_text(checkpoint.digest, encoding="ascii")
+    os.sync()
+    checkpoint.part.rename(checkpoint.home)
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

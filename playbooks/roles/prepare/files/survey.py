@@ -1,0 +1,132 @@
+# ruff: noqa: INP001 - a program for the host, not part of a package
+"""Say what this host lacks to run the engine.
+
+Usage: survey.py REQUIREMENTS (JSON: fleet, memory_mib, disk_mib, packages: name → reason)
+
+Prints JSON: `machine` and `software` (one sentence per lack; the second kind can be installed) and
+`packages`, the names of those that are missing.
+"""
+
+import ctypes
+import json
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+SYSTEMD = 249
+PYTHON = (3, 11)
+CGROUP_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
+
+
+def main(requirements: str) -> None:
+    """Print the survey."""
+    wanted = json.loads(requirements)
+    missing = missing_packages(wanted["packages"])
+    survey = {
+        "machine": list(machine_lacks(wanted)),
+        "software": [*package_lacks(missing, wanted["packages"]), *software_lacks(missing)],
+        "packages": missing,
+    }
+    sys.stdout.write(json.dumps(survey))
+
+
+def machine_lacks(wanted: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what only another machine, or another setting of it, can mend."""
+    yield from memory_lacks(wanted["memory_mib"])
+    yield from disk_lacks(wanted["disk_mib"])
+    yield from other_fleets(wanted["fleet"])
+    for folder in ("/opt", "/var/cache"):
+        if os.statvfs(folder).f_flag & os.ST_NOEXEC:
+            yield f"{folder} is mounted noexec and the engine runs what it compiles there: mount it with exec"
+    if (version := systemd_version()) < SYSTEMD:
+        yield f"systemd is {version}, the units need {SYSTEMD} or newer: use a newer distribution"
+    if sys.version_info < PYTHON:
+        yield f"python3 is {platform.python_version()}, the engine needs 3.11: use Debian 12 or newer"
+
+
+def memory_lacks(wanted_mib: int) -> Iterator[str]:
+    """Yield a lack of memory; a limit of this machine's own control group counts too."""
+    if (memory := memory_mib()) < wanted_mib:
+        yield (
+            f"memory is {memory} MiB, the plan needs {wanted_mib} MiB: give the machine more or plan for less"
+        )
+
+
+def disk_lacks(wanted_mib: int) -> Iterator[str]:
+    """Yield a lack of disk below /opt; what an engine there takes already is not wanted again."""
+    if any(Path("/opt/rackstack/engines").glob("*/.rackstack-complete")):
+        return
+    if (free := shutil.disk_usage("/opt").free >> 20) < wanted_mib:
+        yield f"/opt has {free} MiB free, the plan needs {wanted_mib} MiB: free some or use a larger disk"
+
+
+def other_fleets(fleet: str) -> Iterator[str]:
+    """Yield every other fleet that holds this host."""
+    for marker in sorted(Path("/var/lib/rackstack").glob("*/prepare.json")):
+        if (other := marker.parent.name) != fleet:
+            yield (
+                f"the host belongs to fleet {other} and can serve only one:"
+                f" destroy that fleet first, or remove {marker.parent} if it is gone"
+            )
+
+
+def memory_mib() -> int:
+    """Return the memory that this machine may use, in MiB."""
+    total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    limits = [Path(path).read_text("ascii").strip() for path in CGROUP_LIMITS if Path(path).exists()]
+    return min([total, *(int(limit) for limit in limits if limit.isdigit())]) >> 20
+
+
+def systemd_version() -> int:
+    """Return the number that `systemctl --version` starts with."""
+    first = subprocess.run(["systemctl", "--version"], capture_output=True, text=True, check=True).stdout
+    return int(first.split()[1])
+
+
+def missing_packages(packages: Mapping[str, str]) -> list[str]:
+    """Return the packages that are not fully installed."""
+    if not packages:
+        return []
+    query = ["dpkg-query", "--show", "--showformat", "${Package} ${db:Status-Status}\n", *packages]
+    answer = subprocess.run(query, capture_output=True, text=True, check=False).stdout
+    installed = {line.split()[0] for line in answer.splitlines() if line.endswith(" installed")}
+    return [name for name in packages if name not in installed]
+
+
+def package_lacks(missing: list[str], reasons: Mapping[str, str]) -> Iterator[str]:
+    """Yield a sentence per missing package."""
+    for name in missing:
+        yield (
+            f"package {name} is missing and no package source has it: {reasons[name]};"
+            f" install it or add it to the image"
+        )
+
+
+def software_lacks(missing: list[str]) -> Iterator[str]:
+    """Yield what is not there although its package may be."""
+    headers = Path(sysconfig.get_paths()["include"], "Python.h")
+    if "g++" not in missing and not shutil.which("g++"):
+        yield "command g++ is missing and the engine compiles kernels with it: reinstall package g++"
+    if "python3-dev" not in missing and not headers.exists():
+        yield f"{headers} is missing and the kernels include it: reinstall package python3-dev"
+    if "libnuma1" not in missing and not loads("libnuma.so.1"):
+        yield "libnuma.so.1 does not load and the engine links to it: reinstall package libnuma1"
+
+
+def loads(library: str) -> bool:
+    """Return whether the dynamic linker finds the library."""
+    try:
+        ctypes.CDLL(library)
+    except OSError:
+        return False
+    return True
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

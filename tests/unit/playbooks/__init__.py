@@ -1,0 +1,1 @@
+"""Tests of the playbooks that need no host."""

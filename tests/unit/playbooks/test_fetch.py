@@ -1,0 +1,189 @@
+"""A checkpoint is visible when every file of it is verified, and not before."""
+
+import hashlib
+import json
+import threading
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.unit.playbooks.files import program
+
+fetch = program("roles/checkpoint/files/fetch.py")
+CONTENT = {"config.json": b"{}", "shards/model 1.safetensors": bytes(range(256)) * 40, "empty.txt": b""}
+
+Bring = Callable[[], Any]
+
+
+class Mirror(ThreadingHTTPServer):
+    """A mirror on loopback whose files and habits a test changes."""
+
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Answer)
+        self.files = dict(CONTENT)
+        self.ranges = True
+        self.breaks_after: int | None = None
+        self.sent: list[tuple[str, str]] = []
+
+    @property
+    def url(self) -> str:
+        """Return the address of its folder."""
+        return f"http://127.0.0.1:{self.server_port}/"
+
+
+class _Answer(BaseHTTPRequestHandler):
+    server: Mirror
+
+    def do_GET(self) -> None:
+        """Send the file, or the part that was asked for."""
+        name = self.path.removeprefix("/").replace("%20", " ")
+        begin = (
+            int(self.headers["Range"].removeprefix("bytes=").removesuffix("-")) if self.server.ranges else 0
+        )
+        self.server.sent.append((name, self.headers["Range"]))
+        content = self.server.files.get(name)
+        if content is None:
+            self.send_error(404)
+        elif begin and begin >= len(content):
+            self.send_error(416)
+        else:
+            self.send_response(206 if self.server.ranges else 200)
+            self.send_header("Content-Length", str(len(content) - begin))
+            self.end_headers()
+            self.wfile.write(content[begin:][: self.server.breaks_after])
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture
+def mirror() -> Iterator[Mirror]:
+    with Mirror() as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    return tmp_path / "checkpoints/name/revision"
+
+
+@pytest.fixture
+def checkpoint(mirror: Mirror, home: Path, tmp_path: Path) -> Any:
+    files = [
+        {"path": path, "size": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+        for path, content in CONTENT.items()
+    ]
+    manifest = tmp_path / "manifest"
+    manifest.write_text(json.dumps({"url": mirror.url, "home": str(home), "files": files}), encoding="utf-8")
+    return fetch.read(manifest)
+
+
+def there(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_a_whole_checkpoint_appears_and_is_left_alone_after(
+    checkpoint: Any, home: Path, mirror: Mirror
+) -> None:
+    size = sum(map(len, CONTENT.values()))
+    home.parents[1].mkdir()
+    assert (fetch.look(checkpoint)["complete"], fetch.look(checkpoint)["missing"]) == (False, size)
+    fetch.bring(checkpoint)
+    assert there(home) == {**CONTENT, ".verified": checkpoint.digest.encode()}
+    assert (fetch.look(checkpoint)["complete"], fetch.look(checkpoint)["missing"]) == (True, 0)
+    mirror.sent.clear()
+    fetch.bring(checkpoint)
+    assert mirror.sent == []
+
+
+def test_a_corrupt_file_is_named_with_both_digests_and_thrown_away(
+    checkpoint: Any, home: Path, mirror: Mirror
+) -> None:
+    wrong = b"[]"
+    mirror.files["config.json"] = wrong
+    with pytest.raises(fetch.FetchError) as refusal:
+        fetch.bring(checkpoint)
+    for part in ("config.json", hashlib.sha256(wrong).hexdigest(), hashlib.sha256(b"{}").hexdigest()):
+        assert part in str(refusal.value)
+    assert not home.exists()
+    assert not list(checkpoint.part.glob("config.json*"))
+    mirror.files["config.json"] = b"{}"
+    fetch.bring(checkpoint)
+    assert there(home).keys() == {*CONTENT, ".verified"}
+
+
+def test_a_broken_connection_is_resumed_where_it_ended(checkpoint: Any, home: Path, mirror: Mirror) -> None:
+    mirror.breaks_after = 4000
+    fetch.bring(checkpoint)
+    shard = "shards/model 1.safetensors"
+    assert [begin for name, begin in mirror.sent if name == shard] == [
+        "bytes=0-",
+        "bytes=4000-",
+        "bytes=8000-",
+    ]
+    assert there(home)[shard] == CONTENT[shard]
+
+
+def test_a_mirror_without_ranges_is_read_from_the_start(checkpoint: Any, home: Path, mirror: Mirror) -> None:
+    partial = checkpoint.part / "shards/model 1.safetensors.partial"
+    partial.parent.mkdir(parents=True)
+    partial.write_bytes(CONTENT["shards/model 1.safetensors"][:100])
+    mirror.ranges = False
+    fetch.bring(checkpoint)
+    assert there(home).items() >= CONTENT.items()
+
+
+@pytest.mark.parametrize("beginning", [b"x" * 100, b"x" * 20_000], ids=["wrong", "too long"])
+def test_a_beginning_that_is_not_the_files_never_becomes_it(
+    checkpoint: Any, home: Path, beginning: bytes
+) -> None:
+    partial = checkpoint.part / "shards/model 1.safetensors.partial"
+    partial.parent.mkdir(parents=True)
+    partial.write_bytes(beginning)
+    if len(beginning) < len(CONTENT["shards/model 1.safetensors"]):
+        with pytest.raises(fetch.FetchError, match="thrown away"):
+            fetch.bring(checkpoint)
+    fetch.bring(checkpoint)
+    assert there(home).items() >= CONTENT.items()
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"), [(None, "404"), (b"", "ended after 0 of 2 bytes")], ids=["absent", "short"]
+)
+def test_a_file_that_cannot_be_had_is_named(
+    checkpoint: Any, mirror: Mirror, content: bytes | None, reason: str
+) -> None:
+    if content is None:
+        del mirror.files["config.json"]
+    else:
+        mirror.files["config.json"] = content
+    with pytest.raises(fetch.FetchError, match=f"config.json cannot be had from .*{reason}"):
+        fetch.bring(checkpoint)
+
+
+def test_a_checkpoint_that_was_touched_is_read_again_and_mended(
+    checkpoint: Any, home: Path, mirror: Mirror
+) -> None:
+    fetch.bring(checkpoint)
+    (home / "config.json").write_bytes(b"{")
+    (home / "stray").touch()
+    assert not fetch.look(checkpoint)["complete"]
+    mirror.sent.clear()
+    fetch.bring(checkpoint)
+    assert mirror.sent == [("config.json", "bytes=1-")]
+    assert there(home).keys() == {*CONTENT, ".verified"}
+
+
+def test_another_manifest_of_the_same_revision_does_not_pass(checkpoint: Any, home: Path) -> None:
+    fetch.bring(checkpoint)
+    (home / ".verified").write_text("0" * 64, encoding="ascii")
+    assert not fetch.look(checkpoint)["complete"]

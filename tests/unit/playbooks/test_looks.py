@@ -1,0 +1,81 @@
+"""What the programs that look at a host conclude from what they see."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.unit.playbooks.files import program
+
+look = program("roles/serve/files/look.py")
+survey = program("roles/prepare/files/survey.py")
+ARGV = ["/opt/engine/bin/vllm", "serve"]
+ACTIVE = {"ActiveState": "active", "ExecMainStartTimestamp": "Tue 2026-12-01 14:10:06.500000 UTC"}
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "rank.env"
+    path.touch()
+    moment = look.timestamp(ACTIVE["ExecMainStartTimestamp"])
+    os.utime(path, (moment - 0.1, moment - 0.1))
+    return path
+
+
+@pytest.mark.parametrize("argv", [ARGV, ["/opt/engine/bin/python", *ARGV]], ids=["binary", "script"])
+def test_a_rank_that_runs_as_wanted_is_left_alone(file: Path, argv: list[str]) -> None:
+    assert look.stale(ACTIVE, argv, ARGV, [str(file)]) == ""
+
+
+@pytest.mark.parametrize("state", ["inactive", "failed", "activating"])
+def test_a_rank_that_is_not_active_has_to_be_started(state: str) -> None:
+    assert look.stale({"ActiveState": state}, [], ARGV, []) == f"it is {state}"
+
+
+@pytest.mark.parametrize("argv", [[], [*ARGV, "--more"], ["/opt/other/bin/vllm", "serve"]])
+def test_a_rank_with_other_arguments_has_to_be_started(argv: list[str]) -> None:
+    assert look.stale(ACTIVE, argv, ARGV, []) == "it runs with other arguments"
+
+
+def test_a_rank_older_than_what_it_was_started_from_has_to_be_started(file: Path) -> None:
+    moment = look.timestamp(ACTIVE["ExecMainStartTimestamp"])
+    os.utime(file, (moment + 0.1, moment + 0.1))
+    assert look.stale(ACTIVE, ARGV, ARGV, [str(file)]) == f"{file} changed after it was started"
+    file.unlink()
+    assert look.stale(ACTIVE, ARGV, ARGV, [str(file)]) == f"{file} changed after it was started"
+
+
+def test_a_port_is_busy_by_somebody_else_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = """LISTEN 0 5 0.0.0.0:8000 0.0.0.0:* users:(("python3",pid=11,fd=3))
+LISTEN 0 5 [::]:29600 [::]:* users:(("vllm",pid=12,fd=3))
+LISTEN 0 5 *:22 *:* users:(("sshd",pid=13,fd=3))
+"""
+    groups = {"11": "0::/system.slice/thief.service\n", "12": "0::/system.slice/rank.service\n"}
+    monkeypatch.setattr(look.subprocess, "run", lambda *_, **__: type("Answer", (), {"stdout": lines}))
+    monkeypatch.setattr(look, "control_group", groups.__getitem__)
+    monkeypatch.setattr(look, "process_argv", lambda pid: ["python3", pid])
+    (sentence,) = look.busy([8000, 29600], "rank.service")
+    assert sentence == "port 8000 is taken by 'python3 11' (process 11 of thief.service)"
+
+
+def test_all_lacks_of_a_machine_are_named_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    wanted: dict[str, Any] = {"fleet": "lab", "memory_mib": 1 << 40, "disk_mib": 1 << 40}
+    monkeypatch.setattr(survey, "systemd_version", lambda: 200)
+    lacks = list(survey.machine_lacks(wanted))
+    assert [lack.split()[0] for lack in lacks] == ["memory", "/opt", "systemd"]
+
+
+def test_a_missing_package_comes_with_its_reason_and_is_not_named_twice() -> None:
+    reasons = {"g++": "kernels are compiled with it"}
+    (lack,) = survey.package_lacks(["g++"], reasons)
+    assert lack.startswith(
+        "package g++ is missing and no package source has it: kernels are compiled with it;"
+    )
+    assert not any("g++" in lack for lack in survey.software_lacks(["g++", "python3-dev", "libnuma1"]))
+
+
+def test_a_compiler_that_is_gone_from_under_its_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(survey.shutil, "which", lambda _: None)
+    (lack,) = survey.software_lacks(["python3-dev", "libnuma1"])
+    assert lack.startswith("command g++ is missing")
