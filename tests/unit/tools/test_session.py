@@ -1,0 +1,91 @@
+"""How `make` works on a stack: a copy of its file, and locks of killed runs."""
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from stacks.errors import Refusal
+from tools.drive import session
+from tools.drive.session import Session
+
+COMMITTED = "config:\n  rackstack:fleet: {}\n"
+
+
+@pytest.fixture
+def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A checkout with one stack file, and an engine that only writes down what it is asked."""
+    (tmp_path / "stacks").mkdir()
+    (tmp_path / "stacks/Pulumi.lab.yaml").write_text(COMMITTED)
+    engine = tmp_path / "engine"
+    engine.mkdir()
+    (engine / "pulumi").write_text(f'#!/bin/sh\necho "$@" >>{tmp_path}/asked\n')
+    (engine / "pulumi").chmod(0o755)
+    monkeypatch.setattr(session, "CHECKOUT", tmp_path)
+    monkeypatch.setattr(session, "STATE", tmp_path / ".state")
+    monkeypatch.setattr("tools.bootstrap.engine.ensure", lambda: engine)
+    for name in ("PULUMI_BACKEND_URL", "PULUMI_CONFIG_PASSPHRASE", "PULUMI_CONFIG_PASSPHRASE_FILE"):
+        monkeypatch.delenv(name, raising=False)
+    return tmp_path
+
+
+def lock(checkout: Path, pid: int, hostname: str) -> None:
+    folder = checkout / ".state/backend/.pulumi/locks/organization/rackstack/lab"
+    folder.mkdir(parents=True)
+    (folder / "one.json").write_text(json.dumps({"pid": pid, "hostname": hostname}))
+
+
+def dead_pid() -> int:
+    child = subprocess.Popen(["true"])
+    child.wait()
+    return child.pid
+
+
+def test_an_unknown_stack_is_named_with_those_there_are(checkout: Path) -> None:
+    with pytest.raises(Refusal, match=r"^STACK=lob: there is no Pulumi\.lob\.yaml .*\['lab'\]"):
+        Session("lob")
+    assert not (checkout / "asked").exists()
+
+
+def test_the_copy_follows_the_committed_file_and_keeps_its_salt(checkout: Path) -> None:
+    stack = Session("lab")
+    stack.operate("preview")
+    assert stack.copy.read_text() == COMMITTED
+    stack.copy.write_text(f"{COMMITTED}encryptionsalt: v1:abc\n")
+    stack.committed.write_text("config: {}\n")
+    stack.operate("preview")
+    assert stack.copy.read_text() == "config: {}\nencryptionsalt: v1:abc\n"
+    assert stack.committed.read_text() == "config: {}\n"
+    assert f"preview --stack lab --config-file {stack.copy}" in (checkout / "asked").read_text()
+
+
+def test_the_passphrase_is_made_once_and_for_the_owner_alone(checkout: Path) -> None:
+    first, second = (Path(session.environment()["PULUMI_CONFIG_PASSPHRASE_FILE"]) for _ in range(2))
+    assert first.read_text() == second.read_text() != ""
+    assert first.stat().st_mode & 0o777 == 0o600
+    assert first.parent == checkout / ".state"
+
+
+def test_what_the_person_has_set_wins(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PULUMI_BACKEND_URL", "s3://bucket")
+    monkeypatch.setenv("PULUMI_CONFIG_PASSPHRASE", "")
+    monkeypatch.setenv("PYTHONPATH", "/elsewhere")
+    made = session.environment()
+    assert made["PULUMI_BACKEND_URL"] == "s3://bucket"
+    assert "PULUMI_CONFIG_PASSPHRASE_FILE" not in made
+    assert "PYTHONPATH" not in made
+    assert not (checkout / ".state/backend").exists()
+
+
+def test_a_lock_of_a_dead_process_is_removed(checkout: Path) -> None:
+    lock(checkout, dead_pid(), os.uname().nodename)
+    Session("lab").release_dead_lock()
+    assert (checkout / "asked").read_text().startswith("cancel --yes --stack lab")
+
+
+def test_a_lock_of_another_machine_is_left_alone(checkout: Path) -> None:
+    lock(checkout, dead_pid(), "elsewhere")
+    Session("lab").release_dead_lock()
+    assert not (checkout / "asked").exists()

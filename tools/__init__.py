@@ -1,0 +1,1 @@
+"""What prepares and measures: bootstrap, driving Pulumi, the small model, benchmarks."""

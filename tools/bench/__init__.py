@@ -1,0 +1,1 @@
+"""Measures what Rackstack adds to Pulumi and Ansible: `make bench`."""

@@ -1,0 +1,1 @@
+"""The Pulumi project that everything is compared with."""

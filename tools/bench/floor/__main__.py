@@ -1,0 +1,5 @@
+"""One resource, nothing else."""
+
+import pulumi
+
+pulumi.CustomResource("floor:index:Nothing", "nothing", {})

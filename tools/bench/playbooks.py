@@ -1,0 +1,137 @@
+"""The four playbooks on the same hosts: through Rackstack, and by plain `ansible-playbook`."""
+
+import json
+import os
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from components.hosts.inventory import inventory, known_hosts, literal
+from components.hosts.playbook import PLAYBOOKS, Playbook, PlaybookInputs, PlaybookOutputs
+from stacks.errors import Refusal
+from tools.drive.session import STATE
+
+_ORDER = ("prepare", "engine", "checkpoint", "serve")
+_SIGNATURE = "4dabf18193072939515e22adb298388d"  # marks a secret in an exported state
+_OURS = ("drift", "__defaults")  # added to the inputs on the way, no part of the kind's own
+
+Applied = tuple[PlaybookInputs, PlaybookOutputs]
+
+
+class _Silent:
+    """What a kind may use of the engine, without an engine."""
+
+    name = "bench"
+    stop = threading.Event()
+    deadline = None
+
+    def progress(self, message: str) -> None:
+        """Keep quiet."""
+
+    def note(self, message: str) -> None:
+        """Keep quiet."""
+
+    def warn(self, message: str) -> None:
+        """Fail: a warning means that the two ways did not do the same.
+
+        Raises:
+            Refusal: Always.
+        """
+        raise Refusal(f"bench: {message}")
+
+
+def applied(state: Mapping[str, Any]) -> list[Applied]:
+    """Return inputs and outputs of the four playbooks from a state exported with secrets, in order."""
+    found = {
+        each["inputs"]["playbook"]: each
+        for each in state["deployment"]["resources"]
+        if each["type"] == Playbook.token
+    }
+    return [_typed(found[name]) for name in _ORDER]
+
+
+def seconds(four: Sequence[Applied]) -> tuple[float, float]:
+    """Return how long all four take through Rackstack and plainly, each on hosts without their traces."""
+    _undo(four)
+    plain = sum(map(_plain, four))
+    _undo(four)
+    begin = time.perf_counter()
+    for inputs, outputs in four:
+        Playbook().update(inputs, inputs, outputs, _Silent())
+    return time.perf_counter() - begin, plain
+
+
+def _undo(four: Sequence[Applied]) -> None:
+    for inputs, outputs in reversed(four):
+        Playbook().delete(inputs, outputs, _Silent())
+
+
+def _plain(applied: Applied) -> float:
+    inputs, outputs = applied
+    with tempfile.TemporaryDirectory() as name, (STATE / "bench.log").open("w") as log:
+        folder = Path(name)
+        command = _write_down(inputs, f"{outputs.incarnation}.bench", folder)
+        forks = {
+            "ANSIBLE_FORKS": str(len(inputs.hosts)),
+            "ANSIBLE_PIPELINING": "true",
+        }  # as Rackstack sets them
+        path = f"{PLAYBOOKS.parent / '.venv/bin'}:{os.environ.get('PATH', os.defpath)}"
+        begin = time.perf_counter()
+        status = subprocess.run(
+            command,
+            check=False,
+            env=os.environ | forks | {"PATH": path},
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+        ).returncode
+        taken = time.perf_counter() - begin
+    if status:
+        raise Refusal(f"bench: plain ansible-playbook {inputs.playbook}.yml failed: read {log.name}")
+    return taken
+
+
+def _write_down(inputs: PlaybookInputs, run: str, folder: Path) -> list[str]:
+    """Write inventory and variables as a person would; return the command."""
+    keys = folder / "known_hosts"
+    keys.write_text(known_hosts(inputs.hosts))
+    of_the_run = {
+        "rackstack_fleet": inputs.fleet,
+        "rackstack_owner": run,
+        "marker_playbook": inputs.playbook,
+        "marker_run": run,
+        "marker_roles": inputs.roles,
+    }
+    hosts = inventory(inputs.hosts, {**inputs.variables, **of_the_run}, inputs.host_variables, str(keys))
+    (folder / "inventory.yml").write_text(literal(hosts))
+    secrets = {name: secret.get_secret_value() for name, secret in inputs.secrets.items()}
+    (folder / "secrets.yml").write_text(literal(secrets))
+    playbook = PLAYBOOKS / f"{inputs.playbook}.yml"
+    return [
+        "ansible-playbook",
+        "-i",
+        f"{folder}/inventory.yml",
+        "-e",
+        f"@{folder}/secrets.yml",
+        str(playbook),
+    ]
+
+
+def _typed(resource: Mapping[str, Any]) -> Applied:
+    inputs = {name: value for name, value in resource["inputs"].items() if name not in _OURS}
+    return (
+        PlaybookInputs.model_validate_json(json.dumps(_in_clear(inputs))),
+        PlaybookOutputs.model_validate_json(json.dumps(_in_clear(resource["outputs"]))),
+    )
+
+
+def _in_clear(value: Any) -> Any:
+    if isinstance(value, dict):
+        if _SIGNATURE in value:
+            return _in_clear(json.loads(value["plaintext"]))
+        return {key: _in_clear(item) for key, item in value.items()}
+    return [_in_clear(item) for item in value] if isinstance(value, list) else value

@@ -1,0 +1,92 @@
+"""The two Pulumi projects that are compared, and how long their commands take."""
+
+import shutil
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from statistics import median
+
+from stacks.errors import Refusal
+from tools.drive.session import STATE, Session
+
+_FLOOR = Path(__file__).parent / "floor"
+# Nothing but the work itself: no terminal, no questions.
+QUIET = ("--non-interactive", "--color=never", "--suppress-outputs")
+
+
+class Project:
+    """One stack of one project, ready for timing.
+
+    Args:
+        session: Gives the environment.
+        folder: The project's folder.
+        stack: Its stack.
+        config: Its configuration file.
+    """
+
+    def __init__(self, session: Session, folder: Path, stack: str, config: Path) -> None:
+        self._session = session
+        self._folder = folder
+        self._target = ("--stack", stack, "--config-file", str(config))
+
+    def seconds(self, *words: str) -> float:
+        """Run a command of `pulumi` on the stack and return how long it took.
+
+        Raises:
+            Refusal: It failed; what it printed lies in the file that the sentence names.
+        """
+        log = STATE / "bench.log"
+        command = ["pulumi", *words, *self._target, *QUIET]
+        with log.open("w") as file:
+            begin = time.perf_counter()
+            status = subprocess.run(
+                command,
+                check=False,
+                cwd=self._folder,
+                env=self._session.environment | {"PULUMI_DEBUG_COMMANDS": "1"},  # for --event-log
+                stdin=subprocess.DEVNULL,
+                stdout=file,
+                stderr=subprocess.STDOUT,
+            ).returncode
+            taken = time.perf_counter() - begin
+        if status:
+            kept = log.rename(STATE / "bench.failed.log")
+            raise Refusal(f"bench: `{' '.join(command[:2])}` in {self._folder} failed: read {kept}")
+        return taken
+
+
+def lab(session: Session) -> Project:
+    """Return the lab's project; its stack exists and nothing is up.
+
+    Raises:
+        Refusal: The stack exists already, so that no first `up` can be measured.
+    """
+    if session.exists():
+        raise Refusal(
+            f"bench: stack {session.stack} exists and a first `up` is measured: run `make down` first"
+        )
+    session.create()
+    return Project(session, session.committed.parents[1], session.stack, session.copy)
+
+
+def floor(session: Session) -> Project:
+    """Return the floor's project in a backend of its own, up."""
+    home = STATE / "floor"
+    shutil.rmtree(home, ignore_errors=True)
+    (home / "backend").mkdir(parents=True)
+    shutil.copy(_FLOOR / "Pulumi.yaml", home)
+    own = Session(session.stack)
+    own.environment["PULUMI_BACKEND_URL"] = f"file://{home / 'backend'}"
+    own.ask("stack", "init", "floor", "--no-select", folder=home)
+    project = Project(own, _FLOOR, "floor", home / "Pulumi.floor.yaml")
+    project.seconds("up", "--yes", "--skip-preview")
+    return project
+
+
+def in_turn(rounds: int, *commands: Callable[[], float]) -> Sequence[float]:
+    """Return the median seconds of each command; they take turns, so that a busy moment hits them all."""
+    for command in commands:
+        command()
+    taken = [[command() for command in commands] for _ in range(rounds)]
+    return [median(times) for times in zip(*taken, strict=True)]

@@ -1,0 +1,48 @@
+"""Install what is missing: every step, or those that are named."""
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Mapping
+
+from stacks.errors import RackstackError
+from tools.bootstrap import checkpoint, engine, image, packages, wheels
+from tools.bootstrap.work import tell
+
+_STEPS: Mapping[str, Callable[[], object]] = {
+    "packages": packages.ensure,
+    "engine": engine.ensure,
+    "image": image.ensure,
+    "wheels": wheels.ensure,
+    "model": checkpoint.ensure,
+}
+
+
+def main() -> int:
+    """Run the steps and return the exit status; a failure is one sentence on stderr."""
+    parser = argparse.ArgumentParser(prog="python -m tools.bootstrap", description=__doc__)
+    parser.add_argument("steps", nargs="*", choices=[[], *_STEPS], help="default: all, in this order")
+    parser.add_argument("--print-path", action="store_true", help="print the folder of the Pulumi engine")
+    parser.add_argument(
+        "--if-possible", action="store_true", help="do nothing where no lab can run, unless CI=true"
+    )
+    wanted = parser.parse_args()
+    if wanted.if_possible and os.environ.get("CI") != "true" and (found := packages.obstacles()):
+        tell("bootstrap", f"nothing prepared for the lab: {'; '.join(found)}")
+        return 0
+    try:
+        if wanted.print_path:
+            print(engine.ensure())
+            return 0
+        for name in wanted.steps or _STEPS:
+            _STEPS[name]()
+    except RackstackError as error:
+        print(error, file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("bootstrap: stopped; run again to go on", file=sys.stderr)
+        return 130
+    return 0
+
+
+sys.exit(main())

@@ -1,0 +1,1 @@
+"""Drives Pulumi for `make`: up, preview, down, outputs of one stack."""

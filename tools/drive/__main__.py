@@ -1,0 +1,96 @@
+"""`python -m tools.drive up|preview|down|outputs STACK`."""
+
+import json
+import sys
+from collections.abc import Callable, Mapping
+
+from stacks.errors import RackstackError, Refusal
+from tools.drive.session import Session
+
+_FAREWELL = """
+The model {model} answers at {endpoint}. Its key is never printed; in this folder:
+
+KEY=$(make -s outputs STACK={stack} |
+  .venv/bin/python -c 'import json, sys; print(json.load(sys.stdin)["apiKey"])')
+
+curl -sS {endpoint}/chat/completions -H "Authorization: Bearer $KEY" -H 'Content-Type: application/json' \\
+  -d '{{"model": "{model}", "max_tokens": 32, "messages": [{{"role": "user", "content": "Hello"}}]}}'; echo
+
+OPENAI_API_KEY=$KEY OPENAI_BASE_URL={endpoint} .venv/bin/python -c '
+from openai import OpenAI
+talk = [{{"role": "user", "content": "Hello"}}]
+answer = OpenAI().chat.completions.create(model="{model}", messages=talk, max_tokens=32)
+print(answer.choices[0].message.content)'
+"""
+
+
+def up(session: Session) -> int:
+    """Bring the stack up; nothing of an earlier, killed run is in the way or left over."""
+    session.create()
+    session.release_dead_lock()
+    if status := session.operate("up", "--yes", "--skip-preview", "--suppress-outputs"):
+        return status
+    if _pending(session):
+        session.operate("refresh", "--yes", "--skip-preview", "--clear-pending-creates")
+    outputs = session.outputs()
+    known = {name: outputs[name] for name in ("model", "endpoint")}
+    print(_FAREWELL.format(stack=session.stack, **known))
+    return 0
+
+
+def preview(session: Session) -> int:
+    """Show what `up` would change."""
+    session.create()
+    return session.operate("preview")
+
+
+def down(session: Session) -> int:
+    """Take everything of the stack away, and then the stack itself; well where there is none."""
+    if not session.exists():
+        print(f"stack {session.stack} does not exist: nothing to take away")
+        return 0
+    session.release_dead_lock()
+    if status := session.operate("destroy", "--yes", "--skip-preview"):
+        return status
+    status = session.run("stack", "rm", session.stack, "--yes", "--preserve-config")
+    if not status:
+        session.copy.unlink(missing_ok=True)
+    return status
+
+
+def outputs(session: Session) -> int:
+    """Print the outputs as JSON, secrets in clear.
+
+    Raises:
+        Refusal: There is no such stack in the backend.
+    """
+    if not session.exists():
+        raise Refusal(f"stack {session.stack} does not exist: `make up STACK={session.stack}` brings it up")
+    print(json.dumps(session.outputs("--show-secrets"), indent=2))
+    return 0
+
+
+def _pending(session: Session) -> bool:
+    """Return whether the state remembers creates of a killed run, which a finished `up` has adopted."""
+    state = json.loads(session.ask("stack", "export", "--stack", session.stack))
+    return bool(state["deployment"].get("pending_operations"))
+
+
+_VERBS: Mapping[str, Callable[[Session], int]] = {
+    "up": up,
+    "preview": preview,
+    "down": down,
+    "outputs": outputs,
+}
+
+
+def main(verb: str, stack: str) -> int:
+    """Do what is asked and return the exit status; our own refusals are one sentence on stderr."""
+    try:
+        return _VERBS[verb](Session(stack))
+    except RackstackError as error:
+        print(error, file=sys.stderr)
+        return 1
+
+
+sys.exit(main(*sys.argv[1:]))

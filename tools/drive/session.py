@@ -1,0 +1,167 @@
+"""One stack as `make` works on it: its environment, its place in the backend, its working copy."""
+
+import json
+import os
+import secrets
+import signal
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from stacks.errors import Refusal
+from tools.bootstrap import engine
+from tools.bootstrap.work import CHECKOUT
+
+STATE = CHECKOUT / ".state"
+_PROJECT = "rackstack"
+_SALT = "encryptionsalt:"
+
+
+def environment() -> dict[str, str]:
+    """Return the environment in which `pulumi` works on this checkout.
+
+    What the person has set wins: PULUMI_BACKEND_URL and the passphrase. Otherwise
+    both lie in `.state`.
+
+    Raises:
+        Refusal: There is no Pulumi engine and none can be had.
+    """
+    STATE.mkdir(exist_ok=True)
+    chosen = dict(os.environ)
+    chosen.pop("PYTHONPATH", None)
+    chosen["PATH"] = f"{CHECKOUT / '.venv/bin'}:{engine.ensure()}:{chosen.get('PATH', os.defpath)}"
+    chosen["PULUMI_SKIP_UPDATE_CHECK"] = "1"
+    if "PULUMI_BACKEND_URL" not in chosen:
+        (STATE / "backend").mkdir(exist_ok=True)
+        chosen["PULUMI_BACKEND_URL"] = f"file://{STATE / 'backend'}"
+    if not {"PULUMI_CONFIG_PASSPHRASE", "PULUMI_CONFIG_PASSPHRASE_FILE"} & set(chosen):
+        chosen["PULUMI_CONFIG_PASSPHRASE_FILE"] = str(_passphrase())
+    return chosen
+
+
+def _passphrase() -> Path:
+    path = STATE / "passphrase"
+    if not path.exists():
+        part = path.with_name(f".passphrase.{os.getpid()}")
+        part.touch(mode=0o600)
+        part.write_text(secrets.token_urlsafe(32))
+        part.rename(path)
+    return path
+
+
+class Session:
+    """One stack of this checkout.
+
+    Raises:
+        Refusal: No stack file of that name, or no Pulumi engine.
+    """
+
+    def __init__(self, stack: str) -> None:
+        self.stack = stack
+        self.committed = CHECKOUT / "stacks" / f"Pulumi.{stack}.yaml"
+        if not self.committed.is_file():
+            known = sorted(path.name.split(".", 1)[1][: -len(".yaml")] for path in _stack_files())
+            raise Refusal(
+                f"STACK={stack}: there is no {self.committed.name} in stacks/: use one of {known} or write it"
+            )
+        self.copy = STATE / self.committed.name
+        self.environment = environment()
+
+    def run(self, *words: str) -> int:
+        """Run `pulumi` in the foreground and return its status.
+
+        Ctrl-C reaches pulumi by itself, which then ends in order; this process waits for it.
+        """
+        before = signal.signal(signal.SIGINT, lambda *_: None)
+        try:
+            return subprocess.run(
+                ["pulumi", *words], check=False, cwd=CHECKOUT, env=self.environment
+            ).returncode
+        finally:
+            signal.signal(signal.SIGINT, before)
+
+    def ask(self, *words: str, folder: Path = CHECKOUT) -> str:
+        """Return what `pulumi` prints on stdout.
+
+        Raises:
+            Refusal: It failed; the sentence is pulumi's own last line.
+        """
+        command = ["pulumi", *words, "--non-interactive"]
+        done = subprocess.run(
+            command, check=False, cwd=folder, env=self.environment, capture_output=True, text=True
+        )
+        if done.returncode:
+            last = (done.stderr.strip().splitlines() or ["no output"])[-1]
+            raise Refusal(f"`pulumi {' '.join(words[:2])}` failed: {last.removeprefix('error: ')}")
+        return done.stdout
+
+    def operate(self, verb: str, *words: str) -> int:
+        """Run an operation on the stack with its working copy."""
+        self._renew_copy()
+        return self.run(verb, "--stack", self.stack, "--config-file", str(self.copy), *words)
+
+    def exists(self) -> bool:
+        """Return whether the backend has the stack."""
+        stacks = json.loads(self.ask("stack", "ls", "--json"))
+        return self.stack in {each["name"].rsplit("/", 1)[-1] for each in stacks}
+
+    def create(self) -> None:
+        """Make the stack in the backend where it is new.
+
+        `stack init` writes a salt into the stack file of its project. It gets a project
+        of the same name in `.state`, so that the committed file is never touched.
+        """
+        if self.exists():
+            return
+        stub = STATE / "init"
+        stub.mkdir(exist_ok=True)
+        (stub / "Pulumi.yaml").write_text(f"name: {_PROJECT}\nruntime: python\n")
+        (stub / self.committed.name).unlink(missing_ok=True)
+        self.ask("stack", "init", self.stack, "--no-select", folder=stub)
+        self.copy.unlink(missing_ok=True)
+        self._renew_copy(salted=stub / self.committed.name)
+
+    def outputs(self, *words: str) -> dict[str, Any]:
+        """Return the stack's outputs; secrets are masked unless asked for."""
+        answer: dict[str, Any] = json.loads(
+            self.ask("stack", "output", "--json", "--stack", self.stack, *words)
+        )
+        return answer
+
+    def release_dead_lock(self) -> None:
+        """Remove the stack's lock where its owner on this machine was killed.
+
+        `pulumi cancel` does not ask whether the owner lives, so it is asked here.
+        """
+        if any(_owner_is_dead(json.loads(lock.read_text())) for lock in self._locks()):
+            self.ask("cancel", "--yes", "--stack", self.stack)
+
+    def _locks(self) -> list[Path]:
+        place = urlsplit(self.environment["PULUMI_BACKEND_URL"])
+        if place.scheme != "file":
+            return []
+        root = Path(place.netloc + place.path).expanduser() / ".pulumi/locks"
+        return list(root.glob(f"**/{_PROJECT}/{self.stack}/*.json"))
+
+    def _renew_copy(self, salted: Path | None = None) -> None:
+        """Bring the working copy up to the committed file; the salt of the copy stays."""
+        text = self.committed.read_text()
+        source = salted or self.copy
+        if _SALT not in text and source.exists():
+            text += "".join(f"{line}\n" for line in source.read_text().splitlines() if line.startswith(_SALT))
+        if not self.copy.exists() or self.copy.read_text() != text:
+            self.copy.write_text(text)
+
+
+def _stack_files() -> list[Path]:
+    return list((CHECKOUT / "stacks").glob("Pulumi.*.yaml"))
+
+
+def _owner_is_dead(lock: Mapping[str, Any]) -> bool:
+    """Return whether the process that holds a lock of the file backend is known to be gone."""
+    if lock.get("hostname") != os.uname().nodename:
+        return False
+    name = Path(f"/proc/{lock['pid']}/comm")
+    return not name.exists() or name.read_text().strip() != "pulumi"
