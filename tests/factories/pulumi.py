@@ -26,6 +26,7 @@ class Running:
         )  # fmt: skip
         self.lines: list[str] = []
         self._timer = threading.Timer(LIMIT, self.process.kill)
+        self._timer.daemon = True
         self._timer.start()
 
     @property

@@ -1,0 +1,129 @@
+"""A copy of this project with a stack, a backend and a cache of its own, as a second person would have it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from components.fleet import fleet_id
+from components.hosts import ssh
+from components.hosts.record import HostRecord
+from components.machines.lab import cache, names, processes
+from tests.factories.pulumi import Pulumi
+from tools import model
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+class Checkout(Pulumi):
+    """The stack `lab` of the copy; its mirror may be spoilt, as it is made of links to the real one."""
+
+    def __init__(self, home: Path) -> None:
+        copy_project(home / "project")
+        self.cache = home / "cache"
+        link_cache(self.cache)
+        super().__init__(home / "project", home / "state", "lab", RACKSTACK_CACHE=str(self.cache))
+        self.run("stack", "init", "lab")
+        self.fleet = fleet_id("lab", self.home)
+
+    @property
+    def wheels(self) -> Path:
+        """The folder of the wheel mirror."""
+        [mirror] = (self.cache / "wheels").iterdir()
+        return mirror
+
+    def spoil(self, path: Path, content: bytes) -> None:
+        """Replace a file of this cache alone; the real one keeps its file."""
+        path.unlink(missing_ok=True)
+        path.write_bytes(content)
+
+    def mend(self, path: Path) -> None:
+        """Bring back the real cache's file."""
+        path.unlink(missing_ok=True)
+        os.link(cache.root() / path.relative_to(self.cache), path)
+
+    def add_model(self, name: str, head_dim: int) -> str:
+        """Add a variant of the small model to this project's catalog and this cache; returns its name."""
+        with tempfile.TemporaryDirectory() as made:
+            revision = model.build(Path(made), head_dim=head_dim)
+            shutil.copytree(made, self.cache / "checkpoints" / name / revision)
+            manifest = {"revision": revision, "files": model.files(Path(made))}
+        catalog = self.home / "stacks" / "catalog"
+        (catalog / "manifests" / f"{name}.yaml").write_text(yaml.safe_dump(manifest))
+        models = yaml.safe_load((catalog / "models.yaml").read_text())
+        like = models["lab-qwen3"]
+        models[name] = {**like, "head_dim": head_dim, "manifest": f"manifests/{name}.yaml"}
+        (catalog / "models.yaml").write_text(yaml.safe_dump(models))
+        return name
+
+    def kill_machine(self, name: str) -> None:
+        """End a host as a power cut would."""
+        for pid in processes.by_machine()[names.machine(self.fleet, name)]:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
+    def processes(self) -> list[str]:
+        """Return the processes that work in this project, once those that are ending had their time."""
+        deadline = time.monotonic() + 20
+        while (left := self._processes()) and time.monotonic() < deadline:
+            time.sleep(0.2)
+        return left
+
+    def _processes(self) -> list[str]:
+        return [line for each in Path("/proc").iterdir() if each.name.isdigit() for line in self._works(each)]
+
+    def _works(self, process: Path) -> Iterator[str]:
+        try:
+            if (process / "cwd").readlink().is_relative_to(self.home):
+                yield (process / "cmdline").read_text().replace("\0", " ")
+        except OSError:
+            return
+
+    def change(self, **wanted: Any) -> None:
+        """Change top-level values of the fleet in the stack file."""
+        path = self.home / "stacks" / "Pulumi.lab.yaml"
+        written = yaml.safe_load(path.read_text())
+        written["config"]["rackstack:fleet"].update(wanted)
+        path.write_text(yaml.safe_dump(written))
+
+    def host(self, name: str) -> HostRecord:
+        """Return a host as the state knows it."""
+        return HostRecord.model_validate(self.state()[name]["outputs"]["record"])
+
+    def on(self, name: str, command: str) -> str:
+        """Return what a command on a host prints; it must succeed."""
+        answer = ssh.run(self.host(name), command, deadline=60)
+        assert answer.code == 0, answer.err
+        return answer.out
+
+
+def copy_project(home: Path) -> None:
+    """Copy what git would commit."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=ROOT,
+        capture_output=True, text=True, check=True,
+    ).stdout.split("\0")  # fmt: skip
+    for name in filter(None, listed):
+        if (ROOT / name).exists():
+            (home / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, home / name)
+
+
+def link_cache(home: Path) -> None:
+    """Make a cache whose files are those of the real one; removing or replacing one spoils only this one."""
+    home.mkdir()
+    (home / "images").symlink_to(cache.root() / "images")
+    for part in ("wheels", "checkpoints"):
+        shutil.copytree(cache.root() / part, home / part, copy_function=os.link)
