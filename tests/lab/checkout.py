@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-import subprocess
 import tempfile
 import time
 from contextlib import suppress
@@ -18,13 +17,12 @@ from components.fleet import fleet_id
 from components.hosts import ssh
 from components.hosts.record import HostRecord
 from components.machines.lab import cache, names, processes
+from tests.factories.project import copy_project
 from tests.factories.pulumi import Pulumi
 from tools import model
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-ROOT = Path(__file__).resolve().parents[2]
 
 
 class Checkout(Pulumi):
@@ -107,18 +105,6 @@ class Checkout(Pulumi):
         answer = ssh.run(self.host(name), command, deadline=60)
         assert answer.code == 0, answer.err
         return answer.out
-
-
-def copy_project(home: Path) -> None:
-    """Copy what git would commit."""
-    listed = subprocess.run(
-        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=ROOT,
-        capture_output=True, text=True, check=True,
-    ).stdout.split("\0")  # fmt: skip
-    for name in filter(None, listed):
-        if (ROOT / name).exists():
-            (home / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(ROOT / name, home / name)
 
 
 def link_cache(home: Path) -> None:
