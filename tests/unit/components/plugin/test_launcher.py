@@ -8,9 +8,8 @@ LAUNCHER = Path(__file__).resolve().parents[4] / "components" / "plugin" / "pulu
 
 
 def _launched(path: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [LAUNCHER, "127.0.0.1:1"], env={"PATH": f"{path}:/usr/bin:/bin"}, capture_output=True, text=True, check=False
-    )  # fmt: skip
+    found = {"PATH": f"{path}:/usr/bin:/bin"}
+    return subprocess.run([LAUNCHER, "127.0.0.1:1"], env=found, capture_output=True, text=True, check=False)
 
 
 def test_a_python_without_the_packages_is_named_with_what_it_lacks(tmp_path: Path) -> None:
