@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from tools.bench.project import Project
 from tools.drive.session import STATE
@@ -18,9 +18,9 @@ def first_up(project: Project) -> tuple[float, dict[str, float]]:
     """Bring a project up; return the seconds of the whole and of each resource by URN."""
     log = STATE / "bench.events"
     log.unlink(missing_ok=True)
-    reader = _Reader(log)
-    wall = project.seconds("up", "--yes", "--skip-preview", "--event-log", str(log))
-    return wall, reader.finish()
+    with _Reader(log) as reader:
+        wall = project.seconds("up", "--yes", "--skip-preview", "--event-log", str(log))
+    return wall, reader.taken
 
 
 def longest(seconds: Mapping[str, float], state: Mapping[str, Any]) -> float:
@@ -48,15 +48,17 @@ class _Reader:
     def __init__(self, log: Path) -> None:
         self._log = log
         self._began: dict[str, float] = {}
-        self._taken: dict[str, float] = {}
+        self.taken: dict[str, float] = {}
         self._done = threading.Event()
         self._thread = threading.Thread(target=self._follow)
-        self._thread.start()
 
-    def finish(self) -> dict[str, float]:
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
         self._done.set()
         self._thread.join()
-        return self._taken
 
     def _follow(self) -> None:
         while not self._log.exists() and not self._done.wait(_POLL):
@@ -82,4 +84,4 @@ class _Reader:
             self._began[begin["metadata"]["urn"]] = now
         if end := event.get("resOutputsEvent"):
             urn = end["metadata"]["urn"]
-            self._taken[urn] = now - self._began[urn]
+            self.taken[urn] = now - self._began[urn]
