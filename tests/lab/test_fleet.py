@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.lab
 
 HEAD, OTHER = "host-0", "host-1"
-COMPILER = "$(g++ -print-prog-name=cc1plus)"
 
 
 @pytest.fixture(scope="module")
@@ -76,9 +75,10 @@ def test_a_kill_while_a_playbook_runs_leaves_no_process_and_a_taken_port_is_name
 
 
 def test_a_broken_compiler_is_found_behind_a_healthy_server(checkout: Checkout) -> None:
-    checkout.on(OTHER, f"chmod a-x {COMPILER}")
+    compiler = checkout.on(OTHER, "g++ -print-prog-name=cc1plus").strip()
+    checkout.on(OTHER, f"chmod a-x {compiler}")
     error = _error(checkout.up(code=1))
-    checkout.on(OTHER, f"chmod a+x {COMPILER}")
+    checkout.on(OTHER, f"chmod a+x {compiler}")
     assert f"rank 1 on {OTHER} failed first" in error
     assert "cc1plus" in error
 
@@ -174,8 +174,8 @@ def test_a_replaced_host_gets_everything_again(checkout: Checkout) -> None:
 def test_a_model_that_cannot_generate_is_refused_behind_a_healthy_server(checkout: Checkout) -> None:
     checkout.change(model=checkout.add_model("lab-narrow", head_dim=16))
     error = _error(checkout.up(code=1))
-    assert "rank 0" in error
-    assert "head" in error.lower()
+    assert "failed first" in error
+    assert "head_dim=16" in error
 
 
 def test_destroy_ends_also_with_a_dead_host_and_twice(checkout: Checkout) -> None:
