@@ -39,7 +39,7 @@ lab: venv ## tests on real lab hosts, as root
 	@$(python) -m tools.bootstrap --if-possible
 	@$(on_path) $(python) -m pytest tests/lab
 
-bench: venv ## the figures of docs/benchmarks.md
+bench: venv ## the figures of docs/benchmarks.md; fails above a limit
 	@$(python) -m tools.bootstrap
 	@$(python) -m tools.bench
 

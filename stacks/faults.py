@@ -63,6 +63,11 @@ def field_at(model: type[BaseModel], at: Location) -> FieldInfo | None:
     return field_at(below, at[1:]) if below and at[1:] else field
 
 
+def described(field: FieldInfo | None) -> str:
+    """Return what belongs there, for the way out: description and example of a field."""
+    return f"{_description(field)}{_example(field)}"
+
+
 def nearest(word: str, known: list[str]) -> str:
     """Return the known words as a way out, the likely one first: `did you mean hosts? known are: …`."""
     close = difflib.get_close_matches(word, known, n=1)
@@ -88,7 +93,7 @@ def _sentence(fault: ErrorDetails, at: Location, model: type[BaseModel]) -> str:
         return f"{shown(value, field)} is too small; it must be at least {limits['ge']}{_example(field)}"
     if kind == "literal_error":
         return f"{shown(value, field)} is not known here; it must be {limits['expected']}"
-    return f"{shown(value, field)} does not fit; it must be {_description(field)}{_example(field)}"
+    return f"{shown(value, field)} does not fit; it must be {described(field)}"
 
 
 def _name(value: object) -> str:

@@ -6,4 +6,4 @@ from pydantic import BaseModel, ConfigDict
 class Value(BaseModel):
     """A frozen value that refuses unknown keys and silent conversions."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, defer_build=True)

@@ -1,1 +1,1 @@
-"""What is served: keys, rank commands and the endpoint."""
+"""The API key of a fleet."""

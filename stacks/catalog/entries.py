@@ -66,16 +66,19 @@ class EngineFacts(Value):
         release: Version that the installed engine says it is.
         python: Python version of the lock, `3.11`.
         lock: Hashed lock, a path below the catalog.
-        platforms: Wheel platforms of the lock.
+        platform: Wheel platform of the lock.
         packages: Distribution package that a host needs → why.
         memory_mib: Memory of one rank beside weights and KV cache, in MiB.
         disk_mib: Disk of the installed engine in MiB.
     """
 
     release: Segment
-    python: str
+    python: str = Field(pattern=r"^3\.[0-9]+$", description="a Python version such as 3.11, in quotes")
     lock: str
-    platforms: tuple[str, ...]
+    platform: str = Field(
+        pattern=r"^[a-z0-9_]+-manylinux_2_[0-9]+$",
+        description="a machine and the glibc of its wheels, such as x86_64-manylinux_2_28",
+    )
     packages: Mapping[str, str]
     memory_mib: Count
     disk_mib: Count

@@ -1,14 +1,17 @@
 """From the decoded stack file to `FleetConfig`, or to every fault in it."""
 
+import re
 from collections.abc import Iterator
 
 from pydantic import ValidationError
 
 from stacks.config.fleet import FleetConfig
 from stacks.errors import ConfigError
-from stacks.faults import Location, dotted, explain, field_at, shown
+from stacks.faults import Location, described, dotted, explain, field_at, shown
 
 KEY = "rackstack:fleet"
+_PINS: tuple[Location, ...] = (("model",), ("engine",), ("machines", "image"))
+_FLOATING = re.compile(r"[<>=~^*]|(^|[-_.:@])(latest|nightly|main|master|head|stable|dev)$", re.IGNORECASE)
 
 
 def parse(raw: object, source: str) -> FleetConfig:
@@ -25,7 +28,7 @@ def parse(raw: object, source: str) -> FleetConfig:
         raise ConfigError(
             [f"{source}: {KEY}: is missing: the fleet; start from the one in stacks/Pulumi.lab.yaml"]
         )
-    faults = dict(_placeholders(raw))
+    faults = dict(_floating(raw)) | dict(_placeholders(raw))
     try:
         config = FleetConfig.model_validate(raw)
     except ValidationError as error:
@@ -48,3 +51,20 @@ def _placeholders(value: object, at: Location = ()) -> Iterator[tuple[Location, 
             at,
             f"{text} holds an unresolved placeholder, and nothing fills it in here; write the value itself",
         )
+
+
+def _floating(fleet: object) -> Iterator[tuple[Location, str]]:
+    for at in _PINS:
+        value = _value(fleet, at)
+        if isinstance(value, str) and _FLOATING.search(value):
+            field = field_at(FleetConfig, at)
+            yield (
+                at,
+                f"{shown(value, field)} floats: tomorrow it is another; write an exact {described(field)}",
+            )
+
+
+def _value(tree: object, at: Location) -> object:
+    for key in at:
+        tree = tree.get(key) if isinstance(tree, dict) else None
+    return tree

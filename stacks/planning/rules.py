@@ -9,18 +9,17 @@ from stacks.config import KEY, FleetConfig
 from stacks.faults import nearest, shown
 from stacks.planning.memory import rank_memory
 
-_FLOATING = re.compile(r"[<>=~^*]|(^|[-_.:@])(latest|nightly|main|master|head|stable|dev)$", re.IGNORECASE)
-# Becomes part of host names (63 characters) beside the project's digest and the host's own name.
-_STACK = re.compile(r"[a-z][a-z0-9-]{0,39}")
+# Becomes a fleet's name with the checkout's digest behind it ("-3fa2c1"), and that names folders: 100 in all.
+_STACK = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,92}")
 
 
 def broken_rules(config: FleetConfig, catalog: Catalog, stack: str) -> Iterator[str]:
     """Yield every rule that the fleet breaks; rules about an entry that is not known are left out."""
     model, engine = catalog.models.get(config.model), catalog.engines.get(config.engine)
-    yield from _stack_names_machines(stack)
-    yield from _pinned("machines.image", config.machines.image, catalog.images)
-    yield from _pinned("model", config.model, catalog.models)
-    yield from _pinned("engine", config.engine, catalog.engines)
+    yield from _stack_names_a_fleet(stack)
+    yield from _in_the_catalog("machines.image", config.machines.image, catalog.images)
+    yield from _in_the_catalog("model", config.model, catalog.models)
+    yield from _in_the_catalog("engine", config.engine, catalog.engines)
     yield from _one_rank_per_host(config)
     if model:
         yield from chain(_heads_divide(config, model), _context_has_positions(config, model))
@@ -28,23 +27,16 @@ def broken_rules(config: FleetConfig, catalog: Catalog, stack: str) -> Iterator[
         yield from _memory_fits(config, model, engine)
 
 
-def _stack_names_machines(stack: str) -> Iterator[str]:
+def _stack_names_a_fleet(stack: str) -> Iterator[str]:
     if not _STACK.fullmatch(stack):
         yield (
-            f"stack: {shown(stack)} cannot name machines; rename it (`pulumi stack rename`) to at most 40 "
-            "lower-case letters, digits and hyphens, with a letter first"
+            f"stack: {shown(stack)} cannot name a fleet; rename it (`pulumi stack rename`) to at most 93 "
+            "letters, digits, '.', '_' or '-', with a letter or digit first"
         )
 
 
-def _pinned(key: str, name: str, known: Collection[str]) -> Iterator[str]:
-    if name in known:
-        return
-    if _FLOATING.search(name):
-        yield (
-            f"{KEY}.{key}: {shown(name)} floats: tomorrow it is another; write an exact pin, "
-            f"known are: {_listed(known)}"
-        )
-    else:
+def _in_the_catalog(key: str, name: str, known: Collection[str]) -> Iterator[str]:
+    if name not in known:
         yield f"{KEY}.{key}: {shown(name)} is not in the catalog; {nearest(name, list(known))}"
 
 
@@ -92,5 +84,5 @@ def _memory_fits(config: FleetConfig, model: Model, engine: Engine) -> Iterator[
         )
 
 
-def _listed(values: Collection[str] | Collection[int]) -> str:
+def _listed(values: Collection[int]) -> str:
     return ", ".join(str(value) for value in sorted(values))

@@ -92,6 +92,7 @@ def test_two_interrupts_end_at_once_and_leave_no_process(project: Project) -> No
     running = project.start_up()
     child = int(running.wait_for(r"child (\d+)")[1])
     running.process.send_signal(signal.SIGINT)
+    running.wait_for(r"terminate immediately")
     running.process.send_signal(signal.SIGINT)
     assert running.finish() != 0
     assert _gone(project, child)

@@ -7,6 +7,7 @@ from functools import partial
 
 from stacks.errors import RackstackError
 from tools.bench import chain, playbooks, project
+from tools.bench.figure import Figure, none_of, ratio, surplus
 from tools.bench.watch import ansible_during
 from tools.bootstrap.work import tell
 from tools.drive.session import Session
@@ -15,11 +16,9 @@ _ROUNDS = 5
 _BLIND = "--refresh=false"
 _UP = ("up", "--yes", "--skip-preview")
 
-Row = tuple[str, str, str, str]
 
-
-def measure(session: Session) -> Iterator[Row]:
-    """Yield what was measured, the figure, its parts and its limit; the lab is taken away at the end."""
+def measure(session: Session) -> Iterator[Figure]:
+    """Yield what was measured; the lab is taken away at the end."""
     lab, floor = project.lab(session), project.floor(session)
     try:
         yield _first(session, lab)
@@ -33,22 +32,22 @@ def measure(session: Session) -> Iterator[Row]:
         floor.seconds("destroy", "--yes", "--skip-preview")
 
 
-def _first(session: Session, lab: project.Project) -> Row:
+def _first(session: Session, lab: project.Project) -> Figure:
     tell("bench", "first up")
     wall, taken = chain.first_up(lab)
     longest = chain.longest(taken, json.loads(session.ask("stack", "export", "--stack", session.stack)))
-    return _ratio("first `up` ÷ longest chain of its resources", wall, longest, "≤ 1.1")
+    return ratio("first `up` ÷ longest chain of its resources", wall, longest, most=1.1)
 
 
-def _preview(lab: project.Project, floor: project.Project) -> Row:
+def _preview(lab: project.Project, floor: project.Project) -> Figure:
     tell("bench", "previews")
     ours, least = project.in_turn(
         _ROUNDS, lambda: lab.seconds("preview", _BLIND), lambda: floor.seconds("preview", _BLIND)
     )
-    return _ratio("`preview` without looking ÷ floor", ours, least, "≤ 1.25")
+    return ratio("`preview` without looking ÷ floor", ours, least, most=1.25)
 
 
-def _second(lab: project.Project, floor: project.Project) -> Iterator[Row]:
+def _second(lab: project.Project, floor: project.Project) -> Iterator[Figure]:
     tell("bench", "second ups")
     blind, looking, least = project.in_turn(
         _ROUNDS,
@@ -56,35 +55,34 @@ def _second(lab: project.Project, floor: project.Project) -> Iterator[Row]:
         lambda: lab.seconds(*_UP, "--refresh"),
         lambda: floor.seconds(*_UP, _BLIND),
     )
-    yield _ratio("second `up` without looking ÷ floor", blind, least, "≤ 1.25")
-    more = f"{looking - blind:+.1f} s"
-    yield "second `up` with looking, beyond that", more, f"{looking:.1f} s against {blind:.1f} s", "≤ +1.5 s"
+    yield ratio("second `up` without looking ÷ floor", blind, least, most=1.25)
+    yield surplus("second `up` with looking, beyond that", looking, blind, most=1.5)
     for flag in (_BLIND, "--refresh"):
         seen = ansible_during(partial(lab.seconds, *_UP, flag))
-        yield f"Ansible processes during `up {flag}`, nothing to do", str(seen), "", "0"
+        yield none_of(f"Ansible processes during `up {flag}`, nothing to do", seen)
 
 
-def _playbooks(session: Session) -> Row:
+def _playbooks(session: Session) -> Figure:
     tell("bench", "the four playbooks, both ways")
     state = session.ask("stack", "export", "--show-secrets", "--stack", session.stack)
     ours, plain = playbooks.seconds(playbooks.applied(json.loads(state)))
-    return _ratio("four playbooks through Rackstack ÷ `ansible-playbook`", ours, plain, "≤ 1.1")
-
-
-def _ratio(name: str, ours: float, least: float, limit: str) -> Row:
-    return name, f"{ours / least:.2f}", f"{ours:.1f} s ÷ {least:.1f} s", limit
+    return ratio("four playbooks through Rackstack ÷ `ansible-playbook`", ours, plain, most=1.1)
 
 
 def main() -> int:
-    """Print a Markdown table, row by row, and return the exit status."""
+    """Print a Markdown table, row by row; return 1 where a figure is above its limit or none could be had."""
+    above = []
     print("| what | figure | from | limit |\n|---|---|---|---|")
     try:
-        for row in measure(Session("lab")):
-            print(f"| {' | '.join(row)} |", flush=True)
+        for figure in measure(Session("lab")):
+            print(figure.row, flush=True)
+            above += [] if figure.kept else [f"{figure.what}: {figure.figure}, and must be {figure.limit}"]
     except RackstackError as error:
         print(error, file=sys.stderr)
         return 1
-    return 0
+    if above:
+        print(f"bench: above its limit: {'; '.join(above)}", file=sys.stderr)
+    return 1 if above else 0
 
 
 sys.exit(main())

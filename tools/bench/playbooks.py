@@ -17,6 +17,7 @@ from tools.drive.session import STATE
 
 _ORDER = ("prepare", "engine", "checkpoint", "serve")
 _SIGNATURE = "4dabf18193072939515e22adb298388d"  # marks a secret in an exported state
+_MEMORY = "/dev/shm"  # noqa: S108 -- a private folder is made inside; tmpfs keeps secrets off disks
 _OURS = ("drift", "__defaults")  # added to the inputs on the way, no part of the kind's own
 
 Applied = tuple[PlaybookInputs, PlaybookOutputs]
@@ -77,7 +78,7 @@ def _through_rackstack(applied: Applied) -> None:
 
 def _plain(applied: Applied) -> None:
     inputs, outputs = applied
-    with tempfile.TemporaryDirectory() as name, (STATE / "bench.log").open("w") as log:
+    with tempfile.TemporaryDirectory(dir=_MEMORY) as name, (STATE / "bench.log").open("w") as log:
         folder = Path(name)
         command = _write_down(inputs, f"{outputs.incarnation}.bench", folder)
         # As Rackstack sets them.
@@ -109,6 +110,7 @@ def _write_down(inputs: PlaybookInputs, run: str, folder: Path) -> list[str]:
     hosts = inventory(inputs.hosts, {**inputs.variables, **of_the_run}, inputs.host_variables, str(keys))
     (folder / "inventory.yml").write_text(literal(hosts))
     secrets = {name: secret.get_secret_value() for name, secret in inputs.secrets.items()}
+    (folder / "secrets.yml").touch(mode=0o600)
     (folder / "secrets.yml").write_text(literal(secrets))
     playbook = PLAYBOOKS / f"{inputs.playbook}.yml"
     return [

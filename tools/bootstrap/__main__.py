@@ -39,9 +39,6 @@ def main() -> int:
     except RackstackError as error:
         print(error, file=sys.stderr)
         return 1
-    except KeyboardInterrupt:
-        print("bootstrap: stopped; run again to go on", file=sys.stderr)
-        return 130
     return 0
 
 

@@ -30,8 +30,13 @@ def ensure() -> Path:
 def _write(folder: Path, expected: dict[str, Any]) -> None:
     if folder.is_dir():
         return
-    from tools import model  # noqa: PLC0415 - numpy is not worth loading where nothing is written
-
+    try:
+        from tools import model  # noqa: PLC0415 - numpy is not worth loading where nothing is written
+    except ImportError as error:
+        raise Refusal(
+            f"model: writing {NAME} needs the Python package {error.name}: `pip install -r"
+            " requirements-dev.txt`, then run again"
+        ) from error
     tell("model", f"writing {NAME}")
     with placed(folder) as part:
         model.build(part)

@@ -24,6 +24,7 @@ PROGRAMS = ("pulumi", "pulumi-language-python", "pulumi-language-python-exec")
 _RELEASES = "https://get.pulumi.com/releases/sdk"
 _CONNECT = 5.0  # seconds: an unreachable site must not hold up the Go build
 _DOWNLOAD = 600.0  # seconds for the whole archive
+_COMPILE = 3600.0  # seconds for one program and its modules
 _SDK = "github.com/pulumi/pulumi/sdk/v3"
 _BUILDS = {
     "engine": ("pulumi", "github.com/pulumi/pulumi/pkg/v3/cmd/pulumi"),
@@ -145,8 +146,9 @@ def _build(folder: Path, why: str) -> None:
     flags = f"-s -w -X {_SDK}/go/common/version.Version=v{VERSION}"
     for build, (program, package) in _BUILDS.items():
         command: list[str | Path] = ["go", "build", "-ldflags", flags, "-o", folder / program, package]
-        call(command, way_out, folder=CHECKOUT / "tools" / build)
-    sdk = call(["go", "list", "-m", "-f", "{{.Dir}}", _SDK], way_out, folder=CHECKOUT / "tools/engine")
+        call(command, way_out, seconds=_COMPILE, folder=CHECKOUT / "tools" / build)
+    ask = ["go", "list", "-m", "-f", "{{.Dir}}", _SDK]
+    sdk = call(ask, way_out, seconds=60, folder=CHECKOUT / "tools/engine")
     launcher = folder / PROGRAMS[2]
     shutil.copyfile(Path(sdk.strip()) / "python/cmd" / launcher.name, launcher)
     launcher.chmod(0o755)

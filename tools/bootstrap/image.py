@@ -48,9 +48,14 @@ def _make(folder: Path, suite: str, contents: Sequence[str]) -> None:
     way_out = "look at its debootstrap/debootstrap.log, mend the machine's Debian mirror, then run again"
     with placed(folder) as part:
         chosen = ["--variant=minbase", f"--include={','.join(contents)}", suite]
-        call(["debootstrap", *chosen, part, *_mirror(suite)], way_out, environment=packages.environment())
+        call(
+            ["debootstrap", *chosen, part, *_mirror(suite)],
+            way_out,
+            seconds=3600,
+            environment=packages.environment(),
+        )
         for unit in _QUIET_UNITS:
-            call(["chroot", part, "systemctl", "disable", unit], "run again")
+            call(["chroot", part, "systemctl", "disable", unit], "run again", seconds=60)
         _tidy(part)
     tell("image", f"{folder.name} is in {folder.parent}")
 
@@ -59,7 +64,7 @@ def _mirror(suite: str) -> list[str]:
     """Return the mirror of `suite` that this machine's apt uses; [] leaves the choice to debootstrap."""
     try:
         form = ["--format", "$(RELEASE) $(REPO_URI)", "Identifier: Packages"]
-        targets = call(["apt-get", "indextargets", *form], "debootstrap chooses")
+        targets = call(["apt-get", "indextargets", *form], "debootstrap chooses", seconds=60)
     except Refusal:
         return []
     known = dict(reversed([line.split() for line in targets.splitlines()]))

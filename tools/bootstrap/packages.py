@@ -1,34 +1,26 @@
 """What the lab needs of the machine itself."""
 
 import os
-import platform
 import shutil
+import sys
 
+from components.machines.lab import able
 from stacks.errors import Refusal
 from tools.bootstrap.work import call, tell
 
-# Program → Debian package that brings it.
-_PROGRAMS = {
-    "debootstrap": "debootstrap",
-    "systemd-nspawn": "systemd-container",
-    "ip": "iproute2",
-    "nft": "nftables",
-    "ssh": "openssh-client",
-    "ssh-keygen": "openssh-client",
-}
-# A shell without a login has no sbin on its PATH, where debootstrap and nft live.
+# What lab hosts need, and what makes their image.
+_PROGRAMS = {**able.PACKAGES, "debootstrap": "debootstrap"}
+# A shell without a login has no sbin on its PATH, where debootstrap lives.
 _PATH = f"{os.environ.get('PATH', '')}:/usr/local/sbin:/usr/sbin:/sbin"
 
 
 def obstacles() -> list[str]:
     """Return why no lab can run on this machine, one sentence each; empty where it can."""
-    if platform.system() != "Linux":
-        return [f"lab hosts are Linux containers and this machine runs {platform.system()}"]
-    found = []
-    if os.geteuid():
-        found.append("lab hosts need root (namespaces, mounts, cgroups) and this is an ordinary user")
-    if missing() and not _can_install():
-        found.append(f"{', '.join(missing())} not installed and cannot be installed from here")
+    found = able.obstacles()
+    if sys.platform == "linux" and (packages := missing()) and not _can_install():
+        found.append(
+            f"{', '.join(packages)} not installed, and apt-get as root is not here to do it; install by hand"
+        )
     return found
 
 
@@ -47,16 +39,16 @@ def ensure() -> None:
     """
     if found := obstacles():
         raise Refusal(
-            f"the lab cannot run here: {'; '.join(found)}: use a Linux machine as root;"
+            f"the lab cannot run here: {'; '.join(found)};"
             " `make unit`, `make lint` and `make preview` work here"
         )
     if packages := missing():
         tell("packages", f"installing {', '.join(packages)}")
         way_out = f"install {' '.join(packages)} by hand"
         quiet = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
-        call(["apt-get", "-q", "update"], way_out, environment=quiet)
+        call(["apt-get", "-q", "update"], way_out, seconds=600, environment=quiet)
         install = ["apt-get", "-q", "-y", "--no-install-recommends", "install"]
-        call([*install, *packages], way_out, environment=quiet)
+        call([*install, *packages], way_out, seconds=1800, environment=quiet)
 
 
 def environment() -> dict[str, str]:

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from components import processes
 from components.machines.lab import cache
 from stacks.errors import Refusal
 
@@ -24,6 +25,7 @@ def call(
     argv: Sequence[str | Path],
     otherwise: str,
     *,
+    seconds: float,
     folder: Path = CHECKOUT,
     environment: Mapping[str, str] = os.environ,
 ) -> str:
@@ -32,31 +34,52 @@ def call(
     Args:
         argv: Command and arguments.
         otherwise: Way out that the error names.
+        seconds: How long it may take; then it is ended with everything it started.
         folder: Working directory.
         environment: Its whole environment.
 
     Raises:
-        Refusal: It failed; the sentence quotes its last line of output.
+        Refusal: It failed (the sentence quotes its last line of output), or took too long.
     """
     words = [str(word) for word in argv]
+    command = " ".join(words[:2])
     try:
-        done = subprocess.run(
-            words,
-            check=False,
-            cwd=folder,
-            env=dict(environment),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
+        status, said = _run(words, seconds, folder, environment)
     except OSError as error:
         raise Refusal(f"{words[0]} could not be started ({error.strerror}): {otherwise}") from error
-    if done.returncode:
-        last = next((line for line in reversed(done.stdout.splitlines()) if line.strip()), "no output")
-        command = " ".join(words[:2])
-        raise Refusal(f"`{command} …` failed with {done.returncode} ({last.strip()}): {otherwise}")
-    return done.stdout
+    except subprocess.TimeoutExpired:
+        raise Refusal(f"`{command} …` did not end within {seconds:g} s: {otherwise}") from None
+    if status:
+        last = next((line for line in reversed(said.splitlines()) if line.strip()), "no output")
+        raise Refusal(f"`{command} …` failed with {status} ({last.strip()}): {otherwise}")
+    return said
+
+
+def _run(words: list[str], seconds: float, folder: Path, environment: Mapping[str, str]) -> tuple[int, str]:
+    """Return status and output; whatever ends this early ends the command too."""
+    with subprocess.Popen(
+        words,
+        cwd=folder,
+        env=dict(environment),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    ) as child:
+        try:
+            said, _ = child.communicate(timeout=seconds)
+        except BaseException:
+            _end(child)
+            raise
+    return child.returncode, said
+
+
+def _end(child: subprocess.Popen[str]) -> None:
+    """End a command and, where /proc names them, everything below it."""
+    if sys.platform == "linux":
+        family = [child.pid, *processes.descendants(child.pid)]
+        processes.end_all(lambda: [pid for pid in family if processes.stat(pid)])
+    child.kill()
 
 
 @contextmanager

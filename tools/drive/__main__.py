@@ -5,23 +5,8 @@ import sys
 from collections.abc import Callable, Mapping
 
 from stacks.errors import RackstackError, Refusal
+from tools.drive import farewell
 from tools.drive.session import Session
-
-_FAREWELL = """
-The model {model} answers at {endpoint}. Its key is never printed; in this folder:
-
-KEY=$(make -s outputs STACK={stack} |
-  .venv/bin/python -c 'import json, sys; print(json.load(sys.stdin)["apiKey"])')
-
-curl -sS {endpoint}/chat/completions -H "Authorization: Bearer $KEY" -H 'Content-Type: application/json' \\
-  -d '{{"model": "{model}", "max_tokens": 32, "messages": [{{"role": "user", "content": "Hello"}}]}}'; echo
-
-OPENAI_API_KEY=$KEY OPENAI_BASE_URL={endpoint} .venv/bin/python -c '
-from openai import OpenAI
-talk = [{{"role": "user", "content": "Hello"}}]
-answer = OpenAI().chat.completions.create(model="{model}", messages=talk, max_tokens=32)
-print(answer.choices[0].message.content)'
-"""
 
 
 def up(session: Session) -> int:
@@ -30,11 +15,11 @@ def up(session: Session) -> int:
     session.release_dead_lock()
     if status := session.operate("up", "--yes", "--skip-preview", "--suppress-outputs"):
         return status
-    if _pending(session):
-        session.operate("refresh", "--yes", "--skip-preview", "--clear-pending-creates")
+    forget = ("--yes", "--skip-preview", "--clear-pending-creates")
+    if _pending(session) and (status := session.operate("refresh", *forget)):
+        return status
     outputs = session.outputs()
-    known = {name: outputs[name] for name in ("model", "endpoint")}
-    print(_FAREWELL.format(stack=session.stack, **known))
+    print(farewell.text(session.stack, outputs["model"], outputs["endpoint"]))
     return 0
 
 
@@ -54,7 +39,7 @@ def down(session: Session) -> int:
         return status
     status = session.run("stack", "rm", session.stack, "--yes", "--preserve-config")
     if not status:
-        session.copy.unlink(missing_ok=True)
+        session.forget()
     return status
 
 

@@ -17,6 +17,8 @@ from tools.bootstrap.work import CHECKOUT
 STATE = CHECKOUT / ".state"
 _PROJECT = "rackstack"
 _SALT = "encryptionsalt:"
+_ENCRYPTED = "secure:"
+_ANSWER = 300.0  # seconds for a question to the backend, which may be far away
 
 
 def environment() -> dict[str, str]:
@@ -33,6 +35,9 @@ def environment() -> dict[str, str]:
     chosen.pop("PYTHONPATH", None)
     chosen["PATH"] = f"{CHECKOUT / '.venv/bin'}:{engine.ensure()}:{chosen.get('PATH', os.defpath)}"
     chosen["PULUMI_SKIP_UPDATE_CHECK"] = "1"
+    # The SDK of pulumi-kubernetes is installed, and nothing uses its plugin yet: without this, every
+    # command tries to download it.
+    chosen["PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION"] = "true"
     if "PULUMI_BACKEND_URL" not in chosen:
         (STATE / "backend").mkdir(exist_ok=True)
         chosen["PULUMI_BACKEND_URL"] = f"file://{STATE / 'backend'}"
@@ -41,8 +46,12 @@ def environment() -> dict[str, str]:
     return chosen
 
 
+def _passphrase_file() -> Path:
+    return STATE / "passphrase"
+
+
 def _passphrase() -> Path:
-    path = STATE / "passphrase"
+    path = _passphrase_file()
     if not path.exists():
         part = path.with_name(f".passphrase.{os.getpid()}")
         part.touch(mode=0o600)
@@ -67,6 +76,7 @@ class Session:
                 f"STACK={stack}: there is no {self.committed.name} in stacks/: use one of {known} or write it"
             )
         self.copy = STATE / self.committed.name
+        self._init = STATE / "init"
         self.environment = environment()
 
     def run(self, *words: str) -> int:
@@ -86,15 +96,27 @@ class Session:
         """Return what `pulumi` prints on stdout.
 
         Raises:
-            Refusal: It failed; the sentence is pulumi's own last line.
+            Refusal: It failed, and the sentence is pulumi's own last line; or it took too long.
         """
-        command = ["pulumi", *words, "--non-interactive"]
-        done = subprocess.run(
-            command, check=False, cwd=folder, env=self.environment, capture_output=True, text=True
-        )
+        command, name = ["pulumi", *words, "--non-interactive"], f"`pulumi {' '.join(words[:2])}`"
+        try:
+            done = subprocess.run(
+                command,
+                check=False,
+                cwd=folder,
+                env=self.environment,
+                capture_output=True,
+                text=True,
+                timeout=_ANSWER,
+            )
+        except subprocess.TimeoutExpired:
+            backend = self.environment["PULUMI_BACKEND_URL"]
+            raise Refusal(
+                f"{name} had no answer from {backend} within {_ANSWER:g} s: look whether it can be reached"
+            ) from None
         if done.returncode:
             last = (done.stderr.strip().splitlines() or ["no output"])[-1]
-            raise Refusal(f"`pulumi {' '.join(words[:2])}` failed: {last.removeprefix('error: ')}")
+            raise Refusal(f"{name} failed: {last.removeprefix('error: ')}")
         return done.stdout
 
     def operate(self, verb: str, *words: str) -> int:
@@ -115,13 +137,16 @@ class Session:
         """
         if self.exists():
             return
-        stub = STATE / "init"
-        stub.mkdir(exist_ok=True)
-        (stub / "Pulumi.yaml").write_text(f"name: {_PROJECT}\nruntime: python\n")
-        (stub / self.committed.name).unlink(missing_ok=True)
-        self.ask("stack", "init", self.stack, "--no-select", folder=stub)
+        self.forget()
+        self._init.mkdir(exist_ok=True)
+        (self._init / "Pulumi.yaml").write_text(f"name: {_PROJECT}\nruntime: python\n")
+        self.ask("stack", "init", self.stack, "--no-select", folder=self._init)
+        self._renew_copy()
+
+    def forget(self) -> None:
+        """Remove the working copy and the salt of a stack that is gone."""
         self.copy.unlink(missing_ok=True)
-        self._renew_copy(salted=stub / self.committed.name)
+        (self._init / self.committed.name).unlink(missing_ok=True)
 
     def outputs(self, *words: str) -> dict[str, Any]:
         """Return the stack's outputs; secrets are masked unless asked for."""
@@ -145,14 +170,31 @@ class Session:
         root = Path(place.netloc + place.path).expanduser() / ".pulumi/locks"
         return list(root.glob(f"**/{_PROJECT}/{self.stack}/*.json"))
 
-    def _renew_copy(self, salted: Path | None = None) -> None:
-        """Bring the working copy up to the committed file; the salt of the copy stays."""
-        text = self.committed.read_text()
-        source = salted or self.copy
-        if _SALT not in text and source.exists():
-            text += "".join(f"{line}\n" for line in source.read_text().splitlines() if line.startswith(_SALT))
+    def _renew_copy(self) -> None:
+        """Bring the working copy up to the committed file, with this stack's own salt."""
+        owned = [path for path in (self.copy, self._init / self.committed.name) if path.exists()]
+        ours = self.environment.get("PULUMI_CONFIG_PASSPHRASE_FILE") == str(_passphrase_file())
+        text = salted(self.committed.read_text(), owned[0].read_text() if owned else "", ours=ours)
         if not self.copy.exists() or self.copy.read_text() != text:
             self.copy.write_text(text)
+
+
+def salted(committed: str, own: str, *, ours: bool) -> str:
+    """Return a committed stack file with the salt that its stack needs.
+
+    A salt in the committed file, as `pulumi stack init` leaves it, belongs to a person's passphrase.
+    With ours it stays only beside secrets, which nothing else can read.
+
+    Args:
+        committed: The stack file, as text.
+        own: The file that holds the salt of our working copy, as text.
+        ours: Whether the passphrase is ours.
+    """
+    salt = [line for line in own.splitlines() if line.startswith(_SALT)]
+    if not salt or (_SALT in committed and (_ENCRYPTED in committed or not ours)):
+        return committed
+    kept = [line for line in committed.splitlines() if not line.startswith(_SALT)]
+    return "".join(f"{line}\n" for line in [*kept, *salt])
 
 
 def _stack_files() -> list[Path]:

@@ -11,22 +11,30 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_PACKAGES: Final = {
+PACKAGES: Final = {
     "systemd-nspawn": "systemd-container",
     "ip": "iproute2",
     "unshare": "util-linux",
     "setsid": "util-linux",
     "mount": "mount",
+    "ssh": "openssh-client",
     "ssh-keygen": "openssh-client",
 }
+"""Command that the lab calls on the operator's machine → Debian package that brings it."""
+
 _CAPABILITIES: Final = {"CAP_NET_ADMIN": 12, "CAP_SYS_ADMIN": 21}
 
 
 def missing() -> list[str]:
     """Return what this machine lacks for lab hosts, one sentence each; empty when it can run them."""
+    return [*obstacles(), *_commands()]
+
+
+def obstacles() -> list[str]:
+    """Return what stands against lab hosts here that no package would mend, one sentence each."""
     if sys.platform != "linux":
         return [f"lab hosts need Linux, and this is {sys.platform}; use a Linux machine"]
-    return [*_rights(), *_commands(), *_kernel()]
+    return [*_rights(), *_kernel()]
 
 
 def _rights() -> Iterator[str]:
@@ -40,7 +48,7 @@ def _rights() -> Iterator[str]:
 
 
 def _commands() -> Iterator[str]:
-    for command, package in _PACKAGES.items():
+    for command, package in PACKAGES.items():
         if shutil.which(command) is None:
             yield f"lab hosts need the command {command}; install the package {package}"
 

@@ -4,7 +4,10 @@ import json
 import subprocess
 import sys
 
+import pytest
+
 from tools.bench import playbooks
+from tools.bench.figure import Figure, none_of, ratio, surplus
 from tools.bench.watch import ansible_during
 
 
@@ -14,6 +17,26 @@ def test_a_process_of_ansible_is_seen_and_others_are_not() -> None:
 
     assert ansible_during(lambda: run("/usr/bin/ansible-playbook")) == 1
     assert ansible_during(lambda: run("/usr/bin/something")) == 0
+
+
+@pytest.mark.parametrize(
+    ("kept", "above"),
+    [
+        (ratio("up", 11.04, 10.0, most=1.1), ratio("up", 11.1, 10.0, most=1.1)),
+        (surplus("look", 2.54, 1.0, most=1.5), surplus("look", 2.6, 1.0, most=1.5)),
+        (none_of("Ansible", 0), none_of("Ansible", 1)),
+    ],
+    ids=["ratio", "surplus", "count"],
+)
+def test_what_is_shown_is_what_is_judged(kept: Figure, above: Figure) -> None:
+    assert kept.kept
+    assert not above.kept
+
+
+def test_a_figure_is_a_row_of_the_table() -> None:
+    assert (
+        ratio("up ÷ floor", 11.0, 10.0, most=1.25).row == "| up ÷ floor | 1.10 | 11.0 s ÷ 10.0 s | ≤ 1.25 |"
+    )
 
 
 def test_an_exported_playbook_comes_back_with_its_secrets_in_clear() -> None:

@@ -9,9 +9,11 @@ import pytest
 
 from stacks.errors import Refusal
 from tools.drive import session
-from tools.drive.session import Session
+from tools.drive.session import Session, salted
 
 COMMITTED = "config:\n  rackstack:fleet: {}\n"
+BY_HAND = f"encryptionsalt: v1:theirs\n{COMMITTED}"
+OWN = "encryptionsalt: v1:ours\n"
 
 
 @pytest.fixture
@@ -59,6 +61,21 @@ def test_the_copy_follows_the_committed_file_and_keeps_its_salt(checkout: Path) 
     assert stack.copy.read_text() == "config: {}\nencryptionsalt: v1:abc\n"
     assert stack.committed.read_text() == "config: {}\n"
     assert f"preview --stack lab --config-file {stack.copy}" in (checkout / "asked").read_text()
+
+
+@pytest.mark.parametrize(
+    ("committed", "own", "ours", "copy"),
+    [
+        (COMMITTED, "", True, COMMITTED),
+        (BY_HAND, "", True, BY_HAND),
+        (BY_HAND, OWN, True, f"{COMMITTED}{OWN}"),
+        (BY_HAND, OWN, False, BY_HAND),
+        (f"{BY_HAND}  key: {{secure: c}}\n", OWN, True, f"{BY_HAND}  key: {{secure: c}}\n"),
+    ],
+    ids=["none", "no other", "a foreign one", "a person's passphrase", "beside secrets"],
+)
+def test_a_salt_left_by_hand_gives_way_to_the_own(committed: str, own: str, copy: str, *, ours: bool) -> None:
+    assert salted(committed, own, ours=ours) == copy
 
 
 def test_the_passphrase_is_made_once_and_for_the_owner_alone(checkout: Path) -> None:

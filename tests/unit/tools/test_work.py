@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from components import processes
 from stacks.errors import Refusal
 from tools.bootstrap.work import call, placed
 
@@ -32,10 +33,23 @@ def test_a_failed_folder_never_takes_its_place(tmp_path: Path, *, resume: bool, 
 
 def test_a_failed_command_is_one_sentence_with_its_last_line(tmp_path: Path) -> None:
     with pytest.raises(Refusal) as caught:
-        call(["sh", "-c", "echo first; echo the reason >&2; echo; exit 3"], "mend it", folder=tmp_path)
+        call(
+            ["sh", "-c", "echo first; echo the reason >&2; echo; exit 3"],
+            "mend it",
+            seconds=30,
+            folder=tmp_path,
+        )
     assert str(caught.value) == "`sh -c …` failed with 3 (the reason): mend it"
 
 
 def test_a_missing_command_is_named() -> None:
     with pytest.raises(Refusal, match=r"^no-such-program could not be started .*: install it$"):
-        call(["no-such-program"], "install it")
+        call(["no-such-program"], "install it", seconds=30)
+
+
+def test_a_command_that_takes_too_long_is_ended_with_everything_below_it(tmp_path: Path) -> None:
+    script = f"sleep 600 & echo $! >{tmp_path}/below; wait"
+    with pytest.raises(Refusal, match=r"^`sh -c …` did not end within 0\.3 s: look at it$"):
+        call(["sh", "-c", script], "look at it", seconds=0.3)
+    below = int((tmp_path / "below").read_text())
+    assert processes.stat(below) is None

@@ -1,0 +1,44 @@
+"""One measured figure beside its limit."""
+
+from typing import NamedTuple
+
+
+class Figure(NamedTuple):
+    """A row of the table.
+
+    Attributes:
+        what: What was measured.
+        figure: The figure, as it is shown.
+        parts: What it was made from.
+        limit: Its limit, as it is shown.
+        kept: Whether the figure keeps within the limit.
+    """
+
+    what: str
+    figure: str
+    parts: str
+    limit: str
+    kept: bool
+
+    @property
+    def row(self) -> str:
+        """Return the row in Markdown."""
+        return f"| {self.what} | {self.figure} | {self.parts} | {self.limit} |"
+
+
+def ratio(what: str, ours: float, least: float, most: float) -> Figure:
+    """Return how many times `least` seconds ours are; what is shown, two decimals, is what is judged."""
+    shown = f"{ours / least:.2f}"
+    return Figure(what, shown, f"{ours:.1f} s ÷ {least:.1f} s", f"≤ {most}", float(shown) <= most)
+
+
+def surplus(what: str, ours: float, least: float, most: float) -> Figure:
+    """Return how many seconds ours are more; what is shown, one decimal, is what is judged."""
+    shown = f"{ours - least:+.1f}"
+    parts = f"{ours:.1f} s against {least:.1f} s"
+    return Figure(what, f"{shown} s", parts, f"≤ +{most} s", float(shown) <= most)
+
+
+def none_of(what: str, seen: int) -> Figure:
+    """Return a count that must be none."""
+    return Figure(what, str(seen), "", "0", seen == 0)
