@@ -20,11 +20,20 @@ class GpuCluster(pulumi.ComponentResource):
         machines: What the provider declared.
     """
 
-    def __init__(self, plan: FleetPlan, fleet: str, opts: pulumi.ResourceOptions) -> None:
-        """Declare the machines; opts hold the parent and what everything depends on."""
+    def __init__(
+        self, plan: FleetPlan, fleet: str, inventory: pulumi.Resource, opts: pulumi.ResourceOptions
+    ) -> None:
+        """Declare the machines.
+
+        Args:
+            plan: The fleet.
+            fleet: Its name on shared ground.
+            inventory: The fleet's record. Its end sweeps all machines, so they are replaced when it is.
+            opts: The parent, and what everything depends on.
+        """
         super().__init__("rack:fleet:GpuCluster", "cluster", {}, opts)
         provider = import_module(f"components.machines.{plan.provider}.declare")
-        below = pulumi.ResourceOptions(parent=self, depends_on=opts.depends_on)
+        below = pulumi.ResourceOptions(parent=self, depends_on=opts.depends_on, replace_with=[inventory])
         self.fabric = plan.fabric
         self.machines: Declared = provider.declare(plan, fleet, below)
         self.register_outputs({})

@@ -51,7 +51,7 @@ class Fleet(pulumi.ComponentResource):
             pulumi.ResourceOptions(parent=self),
         )
         self._below = pulumi.ResourceOptions(parent=self, depends_on=[inventory])
-        self._cluster = GpuCluster(plan, self._fleet, self._below)
+        self._cluster = GpuCluster(plan, self._fleet, inventory, self._below)
         self._key = configured or Ensured(ApiKey, "api-key", {"fleet": self._fleet}, self._below).out("key")
         self._hosts = [self._cluster.machines.records[host.name] for host in plan.hosts]
         self._addresses = pulumi.Output.all(*self._hosts).apply(_addresses)

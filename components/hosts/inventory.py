@@ -34,9 +34,14 @@ def inventory(
     return {"all": {"children": {GROUP: {"hosts": members, "vars": dict(variables)}}}}
 
 
+def known_name(host: HostRecord) -> str:
+    """Return how SSH calls a host in its lists of known ones."""
+    return host.address if host.port == SSH_PORT else f"[{host.address}]:{host.port}"
+
+
 def known_hosts(hosts: Sequence[HostRecord]) -> str:
     """Return the text of a known_hosts file that holds exactly the keys of these hosts."""
-    return "".join(f"{_known_name(host)} {host.host_key}\n" for host in hosts)
+    return "".join(f"{known_name(host)} {host.host_key}\n" for host in hosts)
 
 
 def literal(values: Mapping[str, Any]) -> str:
@@ -77,7 +82,3 @@ def _strict_options(known_hosts: str) -> list[str]:
     }
     # No ssh_config of the operator's account or machine: what is not in the inventory does not apply.
     return ["-F", "none", *(word for key, value in options.items() for word in ("-o", f"{key}={value}"))]
-
-
-def _known_name(host: HostRecord) -> str:
-    return host.address if host.port == SSH_PORT else f"[{host.address}]:{host.port}"

@@ -61,9 +61,13 @@ def marker(answer: str) -> Marker | None:
     """Return the marker in what `command` printed; None where no run has finished on the host."""
     try:
         found = json.loads(answer.split(_SECTION, maxsplit=1)[0])
-        return Marker(found["run"], found["roles"], found.get("facts", {}))
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, RecursionError):
         return None
+    match found:
+        case {"run": str(run), "roles": dict(roles)}:
+            facts = found.get("facts")
+            return Marker(run, roles, facts if isinstance(facts, dict) else {})
+    return None
 
 
 def drift(answer: str, expected: Expected) -> dict[str, str]:
@@ -79,7 +83,7 @@ def drift(answer: str, expected: Expected) -> dict[str, str]:
         if found.roles.get(role) != digest
     }
     sections = answer.split(_SECTION)[1:]
-    live = _DIFFERENCES[expected.playbook](sections, expected, found) if sections else None
+    live = _live_differs(sections, expected, found)
     return roles | ({expected.playbook: live} if live else {})
 
 
@@ -99,8 +103,15 @@ def _live(expected: Expected) -> list[str]:
     return []
 
 
+def _live_differs(sections: list[str], expected: Expected, found: Marker) -> str | None:
+    asked = len(_live(expected))
+    if len(sections) != asked:
+        return f"the host gave half an answer: {len(sections)} of {asked} parts on what is live there"
+    return _DIFFERENCES[expected.playbook](sections, expected, found) if sections else None
+
+
 def _serve_differs(sections: list[str], expected: Expected, found: Marker) -> str | None:
-    state = dict(line.split("=", 1) for line in sections[0].split())
+    state = dict(line.split("=", 1) for line in sections[0].split() if "=" in line)
     if state.get("ActiveState") != "active":
         return f"{UNIT} is {state.get('ActiveState', 'unknown')} ({state.get('SubState', 'unknown')})"
     if state.get("InvocationID") != found.facts.get("invocation"):
@@ -130,7 +141,7 @@ def _checkpoint_differs(sections: list[str], expected: Expected, found: Marker) 
         size = sizes.get(file["path"])
         if size is None:
             return f"{file['path']} is missing"
-        if int(size) != file["size"]:
+        if size != str(file["size"]):
             return f"{file['path']} has {size} bytes, not {file['size']}"
     return None
 

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 PLAYBOOKS = Path(__file__).resolve().parents[2] / "playbooks"
 LOOK_SECONDS = 15.0
-REACH_SECONDS = 15.0
 
 
 class PlaybookInputs(Inputs):
@@ -117,7 +116,7 @@ class Playbook(Kind[PlaybookInputs, PlaybookOutputs]):
         leaving = [host for host in old.hosts if host.name not in staying]
         _undo(old, outputs, leaving, run)
         made = outputs.model_copy(update={"run": _new_run(outputs.incarnation)})
-        _perform(new, made.run, run, kept=outputs)
+        _perform(new, made.run, run, kept=made)
         return made
 
     def delete(self, inputs: PlaybookInputs, outputs: PlaybookOutputs, run: Run) -> None:
@@ -130,7 +129,8 @@ def _perform(inputs: PlaybookInputs, nonce: str, run: Run, kept: PlaybookOutputs
 
     Raises:
         Refusal: No task was started anywhere.
-        Incomplete: The run began and failed; `kept` stays in state.
+        Incomplete: The run began and failed; `kept` stays in state. Its nonce is on no host, so the next look
+            shows the failure as drift: the engine forgets a failed update as soon as it has refreshed.
     """
     _require_ready(inputs.hosts, run)
     verdict = _carry_out(inputs, f"{inputs.playbook}.yml", inputs.hosts, nonce, run)

@@ -1,30 +1,14 @@
-"""Ending processes that belong together, whoever their parent is by now. Linux."""
+"""Which processes belong to a run of a playbook, whoever their parent is by now."""
 
 import os
-import signal
-import time
-from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
+from collections.abc import Sequence
 
-GRACE_SECONDS = 3.0
-POLL_SECONDS = 0.05
-
-
-def end_all(find: Callable[[], list[int]]) -> None:
-    """End all processes that `find` returns until it returns none: with SIGTERM, after 3 s with SIGKILL."""
-    last = time.monotonic() + GRACE_SECONDS
-    while left := find():
-        for pid in left:
-            try:
-                os.kill(pid, signal.SIGTERM if time.monotonic() < last else signal.SIGKILL)
-            except ProcessLookupError:
-                continue
-        time.sleep(POLL_SECONDS)
+from components import processes
 
 
 def descendants() -> list[int]:
     """Return the living processes below this one; a subreaper's orphans are among them."""
-    return list(_below(os.getpid(), _families()))
+    return processes.descendants(os.getpid())
 
 
 def naming(folder: str) -> list[int]:
@@ -32,36 +16,18 @@ def naming(folder: str) -> list[int]:
 
     SSH's masters write their title over their environment, and name the folder there.
     """
-    mark, own = folder.encode(), str(os.getpid())
-    return [int(each.name) for each in _processes() if each.name != own and mark in _words(each)]
+    mark, own = folder.encode(), os.getpid()
+    return [pid for pid in processes.pids() if pid != own and mark in _words(pid)]
 
 
-def _processes() -> Iterator[Path]:
-    return (entry for entry in Path("/proc").iterdir() if entry.name.isdigit())
+def unending(left: Sequence[int]) -> str:
+    """Return the sentence on processes that nothing ends."""
+    named = ",".join(map(str, left))
+    look = f"`ps -o pid,wchan,args -p {named}`"
+    return f"processes {named} do not end when killed; {look} shows what they wait for"
 
 
-def _families() -> dict[int, list[int]]:
-    """Return parent → children of every living process."""
-    families: dict[int, list[int]] = {}
-    for process in _processes():
-        try:
-            stat = (process / "stat").read_text(errors="replace")
-        except OSError:
-            continue  # it ended meanwhile
-        state, parent = stat.rpartition(")")[2].split()[:2]
-        if state != "Z":
-            families.setdefault(int(parent), []).append(int(process.name))
-    return families
-
-
-def _below(pid: int, families: Mapping[int, list[int]]) -> Iterator[int]:
-    for child in families.get(pid, ()):
-        yield child
-        yield from _below(child, families)
-
-
-def _words(process: Path) -> bytes:
-    try:
-        return (process / "environ").read_bytes() + (process / "cmdline").read_bytes()
-    except OSError:
-        return b""  # it ended meanwhile, or is another user's
+def _words(pid: int) -> bytes:
+    """Return environment and arguments; none where it has ended or is another user's."""
+    words = [processes.shown(pid, name) for name in ("environ", "cmdline")]
+    return b"" if None in words else b"".join(filter(None, words))

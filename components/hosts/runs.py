@@ -2,7 +2,9 @@
 
 import contextlib
 import json
+import math
 import os
+import re
 import selectors
 import shutil
 import subprocess
@@ -17,9 +19,10 @@ from typing import IO, Any
 from components.hosts.events import RunVerdict
 from components.hosts.inventory import inventory, known_hosts, literal
 from components.hosts.job import Job
-from components.hosts.processes import end_all, naming
+from components.hosts.processes import naming, unending
 from components.hosts.record import HostRecord
 from components.plugin.kind import Run
+from components.processes import end_all, stat
 
 ROOT = Path(__file__).resolve().parents[2]
 KEPT = ROOT / ".state" / "runs"
@@ -28,7 +31,9 @@ MEMORY_FOLDERS = ("/dev/shm", "/run")  # noqa: S108 -- a private folder is made 
 IDLE_SECONDS = 900.0
 MOST_FORKS = 16
 POLL_SECONDS = 0.2
-LAST_WORDS_SECONDS = 10.0
+# From a stop to the supervisor's verdict; it ends its processes twice, each time within five seconds.
+LAST_WORDS_SECONDS = 15.0
+_PRIVATE = re.compile(r"rackstack-(?P<pid>\d+)-(?P<born>\d+)-.+")
 
 
 @dataclass(frozen=True)
@@ -57,11 +62,11 @@ def carry_out(order: Order, run: Run) -> RunVerdict:
 
     Setting `run.stop` ends it within seconds. What a failed run left to read is named in the last sentence.
     """
-    private = Path(tempfile.mkdtemp(prefix="rackstack-", dir=_memory_folder()))
+    private = _private_folder()
     name = f"{order.fleet}-{order.path.stem}-{time.strftime('%Y%m%dT%H%M%S')}-{private.name[-4:]}"
     artefacts = KEPT / name
-    artefacts.mkdir(parents=True, mode=0o700)
     try:
+        artefacts.mkdir(parents=True, mode=0o700)
         job = _write_down(order, private, artefacts, run.deadline)
         verdict = _follow(_start(order, private, artefacts), run) or _stand_in(job)
     finally:
@@ -72,8 +77,19 @@ def carry_out(order: Order, run: Run) -> RunVerdict:
     return RunVerdict(verdict.began, (*verdict.failures, f"what Ansible did can be read in {shown}"))
 
 
-def _memory_folder() -> str:
-    return next(folder for folder in MEMORY_FOLDERS if os.access(folder, os.W_OK))
+def _private_folder() -> Path:
+    """Make the folder in memory, named after this process, once those of dead processes are gone."""
+    memory = Path(next(folder for folder in MEMORY_FOLDERS if os.access(folder, os.W_OK)))
+    for folder in memory.iterdir():
+        if (owner := _PRIVATE.fullmatch(folder.name)) and _born(int(owner["pid"])) != int(owner["born"]):
+            shutil.rmtree(folder, ignore_errors=True)
+    own = os.getpid()
+    return Path(tempfile.mkdtemp(prefix=f"rackstack-{own}-{_born(own)}-", dir=memory))
+
+
+def _born(pid: int) -> int | None:
+    seen = stat(pid)
+    return seen.born if seen else None
 
 
 def _write_down(order: Order, private: Path, artefacts: Path, deadline: float | None) -> Job:
@@ -164,14 +180,17 @@ def _ended(process: subprocess.Popen[bytes]) -> Iterator[None]:
 
 
 def _lines(pipe: IO[bytes], process: subprocess.Popen[bytes], run: Run) -> Iterator[bytes]:
-    """Yield whole lines until the pipe closes; pass a stop on, once."""
-    told, begun = False, b""
+    """Yield whole lines until the pipe closes; pass a stop on, and kill where it is not heard in time."""
+    end, begun = math.inf, b""
     with selectors.DefaultSelector() as selector:
         selector.register(pipe, selectors.EVENT_READ)
         while True:
-            if run.stop.is_set() and not told:
+            if run.stop.is_set() and end == math.inf:
                 process.terminate()
-                told = True
+                end = time.monotonic() + LAST_WORDS_SECONDS
+            if time.monotonic() > end:
+                process.kill()
+                return
             if not selector.select(POLL_SECONDS):
                 continue
             chunk = os.read(pipe.fileno(), 1 << 16)
@@ -183,10 +202,9 @@ def _lines(pipe: IO[bytes], process: subprocess.Popen[bytes], run: Run) -> Itera
 
 def _stand_in(job: Job) -> RunVerdict:
     """Do what a killed supervisor could not do any more."""
-    end_all(lambda: naming(job.private))
+    left = end_all(lambda: naming(job.private))
     job.tidy(keep=True)
     lines = (Path(job.artefacts) / "supervisor.log").read_text(errors="replace").strip().splitlines()
     reason = lines[-1] if lines else "it left no word"
-    return RunVerdict(
-        began=True, failures=(f"playbook {job.playbook}: its supervisor process was killed: {reason}",)
-    )
+    killed = f"playbook {job.playbook}: its supervisor process was killed: {reason}"
+    return RunVerdict(began=True, failures=(killed, unending(left)) if left else (killed,))

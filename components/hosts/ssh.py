@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 import paramiko
 
+from components.hosts.inventory import known_name
 from components.hosts.record import HostRecord
 from stacks.errors import Unreachable
 
@@ -112,8 +113,8 @@ def _connect(host: HostRecord, end: float) -> paramiko.SSHClient:
     client = paramiko.SSHClient()
     client.set_missing_host_key_policy(paramiko.RejectPolicy())
     kind, key = host.host_key.split()[:2]
-    known = host.address if host.port == paramiko.config.SSH_PORT else f"[{host.address}]:{host.port}"
-    client.get_host_keys().add(known, kind, paramiko.PKey.from_type_string(kind, base64.b64decode(key)))
+    known = paramiko.PKey.from_type_string(kind, base64.b64decode(key))
+    client.get_host_keys().add(known_name(host), kind, known)
     timeout = max(0.1, min(CONNECT_SECONDS, end - time.monotonic()))
     try:
         client.connect(

@@ -14,13 +14,14 @@ import sys
 import threading
 import time
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 from components.hosts.events import RunVerdict, Story
 from components.hosts.job import Job
-from components.hosts.processes import descendants, end_all
+from components.hosts.processes import descendants, unending
+from components.processes import end_all
 
 SET_PDEATHSIG, SET_CHILD_SUBREAPER = 1, 36  # <linux/prctl.h>
 POLL_SECONDS = 0.5
@@ -68,11 +69,13 @@ def main(path: str) -> None:
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, lambda *_: watch.stop.set())
     _own_descendants(job.parent, watch)
-    verdict = RunVerdict(began=False, failures=("the supervisor broke down",))
+    # Ansible may have begun when anything but its own end brings us here.
+    verdict = RunVerdict(began=True, failures=("the supervisor broke down",))
     try:
         verdict = _play(job, watch)
     finally:
-        end_all(descendants)
+        if left := end_all(descendants):
+            verdict = replace(verdict, failures=(*verdict.failures, unending(left)))
         job.tidy(keep=not verdict.ok)
         _say({"verdict": asdict(verdict)})
 

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 class Inputs(BaseModel):
     """What the program passes to a resource; unknown keys are refused. Secrets are `SecretStr`."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    # defer_build: the program reads only the names of the fields, and every command would pay for the rest.
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, defer_build=True)
 
 
 class Outputs(BaseModel):
@@ -27,7 +28,7 @@ class Outputs(BaseModel):
         incarnation: The nonce written on the thing itself (marker, tag, lease) when it was made.
     """
 
-    model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
+    model_config = ConfigDict(frozen=True, extra="ignore", strict=True, defer_build=True)
 
     incarnation: str
 

@@ -9,6 +9,8 @@ import time
 from pathlib import Path
 from typing import Final
 
+from components import processes
+
 LANGUAGE_HOST: Final = "pulumi-language-python"
 POLL: Final = 0.5
 """Seconds between looks at the parent."""
@@ -27,51 +29,16 @@ def _watch(parent: int, engine: str, stop: threading.Event) -> None:
         time.sleep(POLL)
     stop.set()
     for host in _language_hosts(engine):
-        _end([*descendants(host), host])
+        processes.send(signal.SIGTERM, [*processes.descendants(host), host])
     time.sleep(GRACE)
-    _end(descendants(os.getpid()))
+    processes.send(signal.SIGTERM, processes.descendants(os.getpid()))
     os._exit(1)
-
-
-def descendants(pid: int) -> list[int]:
-    """Return the processes below one, deepest last."""
-    return [each for child in _children(pid) for each in (child, *descendants(child))]
-
-
-def _children(pid: int) -> list[int]:
-    return [int(each.name) for each in _processes() if _parent(each) == pid]
 
 
 def _language_hosts(engine: str) -> list[int]:
     """Return the language hosts whose engine this was; the engine's address is an argument of theirs."""
-    return [int(each.name) for each in _processes() if _serves(_arguments(each), engine)]
+    return [pid for pid in processes.pids() if _serves(processes.arguments(pid), engine)]
 
 
 def _serves(arguments: list[str], engine: str) -> bool:
-    return bool(arguments) and Path(arguments[0]).name == LANGUAGE_HOST and engine in arguments
-
-
-def _processes() -> list[Path]:
-    return [each for each in Path("/proc").iterdir() if each.name.isdigit()]
-
-
-def _parent(process: Path) -> int | None:
-    try:
-        return int((process / "stat").read_text().rsplit(")", 1)[1].split()[1])
-    except (OSError, IndexError):
-        return None
-
-
-def _arguments(process: Path) -> list[str]:
-    try:
-        return (process / "cmdline").read_bytes().decode(errors="replace").split("\0")
-    except OSError:
-        return []
-
-
-def _end(pids: list[int]) -> None:
-    for pid in pids:
-        try:
-            os.kill(pid, signal.SIGTERM)
-        except ProcessLookupError:
-            continue
+    return Path(arguments[0]).name == LANGUAGE_HOST and engine in arguments

@@ -25,7 +25,7 @@ CLOCKS_APART: Final = 5.0
 REPLACEMENT: Final = "\ufffd"
 """What a decoder puts where bytes are no text."""
 
-_FINISHED = {"stop", "length"}
+_FINISHED = ("stop", "length")
 _LONGEST = 200
 
 
@@ -176,8 +176,8 @@ def _generated(model: str, body: str) -> tuple[list[str], str]:
     choices = said.get("choices")
     if not isinstance(choices, list) or len(choices) != 1 or not isinstance(choices[0], dict):
         return [f"without exactly one choice: {body[:_LONGEST]!r}"], ""
-    text = (choices[0].get("message") or {}).get("content")
-    tokens = (said.get("usage") or {}).get("completion_tokens")
+    text = _within(choices[0], "message").get("content")
+    tokens = _within(said, "usage").get("completion_tokens")
     finish = choices[0].get("finish_reason")
     faults = [] if said.get("model") == model else [f"from the model {said.get('model')!r}, not {model!r}"]
     if not isinstance(text, str) or not text.strip():
@@ -191,10 +191,16 @@ def _generated(model: str, body: str) -> tuple[list[str], str]:
     return faults, text if isinstance(text, str) else ""
 
 
+def _within(said: dict[str, Any], name: str) -> dict[str, Any]:
+    """Return an object within an answer; an empty one where there is none."""
+    found = said.get(name)
+    return found if isinstance(found, dict) else {}
+
+
 def _decoded(body: str) -> dict[str, Any]:
     try:
         said = json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return said if isinstance(said, dict) else {}
 

@@ -33,6 +33,7 @@ ONE_IMPORTER = {
 PURE = sys.stdlib_module_names | {"pydantic", "pydantic_core", "yaml", "stacks"}
 EFFECTS = {
     "asyncio",
+    "datetime",
     "http",
     "os",
     "random",

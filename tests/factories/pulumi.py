@@ -71,6 +71,7 @@ class Pulumi:
             "PULUMI_BACKEND_URL": f"file://{state}/backend",
             "PULUMI_CONFIG_PASSPHRASE": "for tests only",
             "PULUMI_SKIP_UPDATE_CHECK": "1",
+            "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
             **environment,
         }
 

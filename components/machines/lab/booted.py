@@ -6,12 +6,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from components.hosts.record import HostRecord
-from components.machines.lab import able, disk, links, machine, names, root
+from components.machines.lab import able, cgroups, disk, links, machine, names, root
 from components.machines.lab.commands import sentences
 from components.machines.lab.machine import Machine
 from components.machines.provider import fleet_faults
 from components.plugin.kind import Drift, Inputs, Kind, Outputs, Run, Seen, new_incarnation
 from stacks.errors import EffectError, Incomplete, Refusal
+from stacks.planning.commands import INTERFACE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -189,7 +190,7 @@ class Booted(Kind[I, O]):
             identity_file=str(root.client_key(inputs.fleet)),
             host_key=marker["host_key"],
             incarnation=marker["incarnation"],
-            interface=links.INTERFACE,
+            interface=INTERFACE,
         )
         return self.made(inputs, marker["incarnation"], record)
 
@@ -216,9 +217,11 @@ def _answers(this: Machine, run: Run) -> bool:
 
 
 def _drift(this: Machine) -> Drift:
+    running = machine.is_running(this)
+    found = cgroups.differing(this.title, this.cpus, this.memory_mib) if running else {}
     if not this.image.is_dir():
         sentence = f"its image {this.image} is missing"
-    elif not machine.is_running(this):
+    elif not running:
         sentence = "it is not running"
     elif stale := machine.stale_folders(this):
         sentence = f"it sees an old {stale[0]}, which was removed or made again since"
@@ -227,8 +230,8 @@ def _drift(this: Machine) -> Drift:
     elif silent := machine.silent_ports(this):
         sentence = f"port {silent[0]} of {this.address} does not answer"
     else:
-        return {}
-    return {this.name: {"machine": sentence}}
+        return {this.name: found} if found else {}
+    return {this.name: {"machine": sentence, **found}}
 
 
 def _made_for(inputs: MachineInputs) -> dict[str, Any]:

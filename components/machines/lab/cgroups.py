@@ -72,12 +72,22 @@ def limit(machine: str, cpus: float, memory_mib: int) -> list[str]:
         Refusal: The kernel does not accept a limit.
     """
     groups = find(machine)
-    wanted: dict[str, Mapping[str, object]] = {
-        "cpus": {"cpu.cfs_quota_us": int(cpus * _PERIOD), "cpu.max": f"{int(cpus * _PERIOD)} {_PERIOD}"},
-        "memory": dict.fromkeys(("memory.limit_in_bytes", "memory.max"), memory_mib << 20),
-        "processes": {"pids.max": MOST_PROCESSES},
+    return [what for what, files in _wanted(cpus, memory_mib).items() if not _write(groups, files)]
+
+
+def differing(machine: str, cpus: float, memory_mib: int) -> dict[str, str]:
+    """Return a sentence for each limit of a machine that is not as asked, by what it limits.
+
+    What cannot be limited here does not differ.
+    """
+    groups = find(machine)
+    return {
+        what: f"its limit is {found} ({name}), not {value}"
+        for what, files in _wanted(cpus, memory_mib).items()
+        for name, value in files.items()
+        for group in groups
+        if (found := _read(group / name)) not in {None, value}
     }
-    return [what for what, files in wanted.items() if not _write(groups, files)]
 
 
 def find(machine: str) -> list[Path]:
@@ -158,14 +168,32 @@ def _words(file: Path) -> frozenset[str]:
     return frozenset(file.read_text().split())
 
 
-def _write(groups: Sequence[Path], files: Mapping[str, object]) -> bool:
+def _wanted(cpus: float, memory_mib: int) -> dict[str, dict[str, str]]:
+    """Return the files, of either version, that limit each thing, and what they are to hold."""
+    quota, most = str(int(cpus * _PERIOD)), str(memory_mib << 20)
+    return {
+        "cpus": {"cpu.cfs_quota_us": quota, "cpu.max": f"{quota} {_PERIOD}"},
+        "memory": {"memory.limit_in_bytes": most, "memory.max": most},
+        "processes": {"pids.max": str(MOST_PROCESSES)},
+    }
+
+
+def _read(file: Path) -> str | None:
+    """Return what a limit's file holds; None where there is none."""
+    try:
+        return file.read_text().strip()
+    except OSError:
+        return None
+
+
+def _write(groups: Sequence[Path], files: Mapping[str, str]) -> bool:
     """Write each value to the file of that name, wherever there is one; tell whether there was any."""
     there = [
         (group / name, value) for group in groups for name, value in files.items() if (group / name).exists()
     ]
     for file, value in there:
         try:
-            file.write_text(str(value))
+            file.write_text(value)
         except OSError as error:
             raise Refusal(
                 f"{file} does not accept {value}: {error.strerror}; ask for another limit"

@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Any, Final
 from components.machines.lab.commands import call
 from components.machines.lab.root import machine_wide
 from stacks.errors import Refusal
+from stacks.planning.commands import INTERFACE
 
 if TYPE_CHECKING:
     from ipaddress import IPv4Interface
 
 NAMESPACES: Final = Path("/run/netns")
-INTERFACE: Final = "eth0"
-"""Name of a host's one interface, inside it."""
 _LINKS: Final = Path("/sys/class/net")
 
 

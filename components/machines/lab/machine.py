@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from components.machines.lab import cgroups, disk, links, names, processes, root
+from components.processes import send
 from stacks.errors import Refusal
 
 if TYPE_CHECKING:
@@ -225,9 +226,7 @@ def _kill(title: str) -> None:
     while pids := processes.by_machine().get(title):
         if time.monotonic() > until:
             raise Refusal(f"processes of {title} do not end: {pids}; see what they wait for and run again")
-        for pid in pids:
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+        send(signal.SIGKILL, pids)
         time.sleep(_POLL)
 
 

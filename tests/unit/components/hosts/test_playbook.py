@@ -106,7 +106,9 @@ def test_a_run_that_began_and_failed_is_kept(world: World) -> None:
     with pytest.raises(Incomplete) as failed:
         Playbook().update(_inputs(), _inputs(), OUTPUTS, FakeRun())
     assert failed.value.reasons == ("a: no", "b: no")
-    assert failed.value.outputs == OUTPUTS
+    kept = failed.value.outputs
+    assert isinstance(kept, PlaybookOutputs)
+    assert (kept.incarnation, kept.run != OUTPUTS.run) == (OUTPUTS.incarnation, True)
 
 
 def test_a_run_that_never_began_is_refused(world: World) -> None:

@@ -26,3 +26,19 @@ def test_a_missing_command_is_told_with_its_package(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(shutil, "which", lambda command: None if command == "systemd-nspawn" else command)
     sentence = "lab hosts need the command systemd-nspawn; install the package systemd-container"
     assert sentence in able.missing()
+
+
+def test_root_without_the_rights_of_root_is_told_each_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.geteuid", lambda: 0)
+    monkeypatch.setattr(able, "_effective_capabilities", lambda: 1 << 12)
+    named = [each for each in able.obstacles() if "CAP_" in each]
+    assert named == [
+        "lab hosts need CAP_SYS_ADMIN, which root lacks here; leave the container or make it privileged"
+    ]
+
+
+def test_a_missing_command_is_no_obstacle_as_a_package_brings_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = able.obstacles()
+    monkeypatch.setattr(shutil, "which", lambda _: None)
+    assert able.obstacles() == before
+    assert len(able.missing()) == len(before) + len(able.PACKAGES)

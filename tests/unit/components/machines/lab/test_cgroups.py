@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from components.machines.lab import cgroups
 from components.machines.lab.cgroups import Hierarchy
+
+if TYPE_CHECKING:
+    import pytest
 
 HYBRID_MOUNTS = """\
 22 1 0:20 / /proc rw shared:3 - proc proc rw
@@ -67,6 +71,30 @@ def test_version_2_without_controllers_takes_our_own(tmp_path: Path) -> None:
     _group(tmp_path, "", passes=True)
     _group(own, "", passes=True)
     assert cgroups._room(Hierarchy(tmp_path, own, unified=True)) == own  # noqa: SLF001 -- no other way to see it
+
+
+def test_each_limit_that_is_not_as_asked_has_a_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = tmp_path / "memory", tmp_path / "cpu"
+    first.mkdir()
+    second.mkdir()
+    (first / "memory.limit_in_bytes").write_text("268435456\n")
+    (second / "cpu.max").write_text("max 100000\n")
+    monkeypatch.setattr(cgroups, "find", lambda _: [first, second])
+    assert cgroups.differing("m", 1.5, 256) == {
+        "cpus": "its limit is max 100000 (cpu.max), not 150000 100000"
+    }
+    assert cgroups.limit("m", 1.5, 128) == ["processes"]
+    assert cgroups.differing("m", 1.5, 128) == {}
+    assert cgroups.differing("m", 1.5, 256) == {
+        "memory": "its limit is 134217728 (memory.limit_in_bytes), not 268435456"
+    }
+
+
+def test_what_cannot_be_limited_does_not_differ(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cgroups, "find", lambda _: [tmp_path])
+    assert cgroups.differing("m", 1, 256) == {}
 
 
 def _group(folder: Path, controllers: str, *, passes: bool) -> None:

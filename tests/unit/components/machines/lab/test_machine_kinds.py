@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
-from components.machines.lab import root
-from components.machines.lab.booted import MachineInputs
+from components.machines.lab import cgroups, links, machine, root
+from components.machines.lab.booted import MachineInputs, MachineOutputs
 from components.machines.lab.host import Host
 from components.machines.lab.network import Network, NetworkInputs
 from components.machines.lab.origin import Origin, OriginInputs
 from stacks.errors import Refusal
+from tests.factories.hosts import host
+from tests.factories.run import FakeRun
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 HOST = MachineInputs(
     fleet="lab-3fa2c1",
@@ -68,3 +75,22 @@ def test_a_folder_outside_the_lab_is_never_a_fleets() -> None:
     for fleet in ("..", "../etc", "a/b", ""):
         with pytest.raises(Refusal, match="rename the stack"):
             root.fleet_folder(fleet)
+
+
+def test_a_limit_that_was_never_set_is_drift(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "memory.max").write_text(f"{256 << 20}\n")
+    monkeypatch.setattr(cgroups, "find", lambda _: [tmp_path])
+    monkeypatch.setattr(root, "incarnation", lambda _: "1")
+    monkeypatch.setattr(machine, "is_running", lambda _: True)
+    monkeypatch.setattr(machine, "silent_ports", lambda _: [])
+    monkeypatch.setattr(links, "is_attached", lambda *_: True)
+    record = host("lab-1")
+    seen = Host().read(
+        HOST.model_copy(update={"image": str(tmp_path)}),
+        MachineOutputs(incarnation="1", record=record),
+        FakeRun(),
+    )
+    assert seen is not None
+    assert seen.drift == {
+        "lab-1": {"memory": f"its limit is {256 << 20} (memory.max), not {4096 << 20}"},
+    }
