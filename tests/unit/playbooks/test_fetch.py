@@ -1,7 +1,12 @@
 """A checkpoint is visible when every file of it is verified, and not before."""
 
+import errno
 import hashlib
+import io
 import json
+import os
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -10,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.playbooks.files import program
+from tests.unit.playbooks.files import PLAYBOOKS, program
 
 fetch = program("roles/checkpoint/files/fetch.py")
 CONTENT = {"config.json": b"{}", "shards/model 1.safetensors": bytes(range(256)) * 40, "empty.txt": b""}
@@ -27,6 +32,8 @@ class Mirror(ThreadingHTTPServer):
         self.ranges = True
         self.breaks_after: int | None = None
         self.sent: list[tuple[str, str]] = []
+        self.silent: str | None = None
+        self.over = threading.Event()
 
     @property
     def url(self) -> str:
@@ -44,6 +51,8 @@ class _Answer(BaseHTTPRequestHandler):
             int(self.headers["Range"].removeprefix("bytes=").removesuffix("-")) if self.server.ranges else 0
         )
         self.server.sent.append((name, self.headers["Range"]))
+        if name == self.server.silent:
+            self.server.over.wait(60)
         content = self.server.files.get(name)
         if content is None:
             self.send_error(404)
@@ -65,6 +74,7 @@ def mirror() -> Iterator[Mirror]:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
         yield server
+        server.over.set()
         server.shutdown()
         thread.join()
 
@@ -75,13 +85,18 @@ def home(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def checkpoint(mirror: Mirror, home: Path, tmp_path: Path) -> Any:
+def manifest(mirror: Mirror, home: Path, tmp_path: Path) -> Path:
     files = [
         {"path": path, "size": len(content), "sha256": hashlib.sha256(content).hexdigest()}
         for path, content in CONTENT.items()
     ]
     manifest = tmp_path / "manifest"
     manifest.write_text(json.dumps({"url": mirror.url, "home": str(home), "files": files}), encoding="utf-8")
+    return manifest
+
+
+@pytest.fixture
+def checkpoint(manifest: Path) -> Any:
     return fetch.read(manifest)
 
 
@@ -194,3 +209,50 @@ def test_another_manifest_of_the_same_revision_does_not_pass(checkpoint: Any, ho
     fetch.bring(checkpoint)
     (home / ".verified").write_text("0" * 64, encoding="ascii")
     assert not fetch.look(checkpoint)["complete"]
+
+
+class _Full(io.FileIO):
+    """A file on a disk without space."""
+
+    def write(self, _: object) -> int:
+        """Refuse as the kernel does."""
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+@pytest.mark.parametrize("name", ["shards/model 1.safetensors", "config.json"], ids=["write", "flush"])
+def test_a_full_disk_is_not_blamed_on_the_mirror(
+    checkpoint: Any, mirror: Mirror, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened, full = Path.open, checkpoint.part / f"{name}.partial"
+    monkeypatch.setattr(
+        Path,
+        "open",
+        lambda path, *how, **more: (
+            io.BufferedRandom(_Full(path, "a+")) if path == full else opened(path, *how, **more)
+        ),
+    )
+    reason = "No space left on device"
+    assert refused(checkpoint) == (
+        f"{full} cannot be stored on this host ({reason}): free some space there, then run again"
+    )
+    assert [begin for sent, begin in mirror.sent if sent == name] == ["bytes=0-"]
+
+
+def test_what_the_disk_refuses_ends_the_program_at_once_with_one_sentence(
+    manifest: Path, home: Path, mirror: Mirror
+) -> None:
+    mirror.silent = "config.json"
+    done = subprocess.run(
+        [
+            *("prlimit", "--fsize=4000", sys.executable),
+            *(PLAYBOOKS / "roles/checkpoint/files/fetch.py", "fetch", manifest),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (1, "")
+    sentence = done.stdout.splitlines()[-1]
+    assert sentence.startswith(f"{home}.part/shards/model 1.safetensors.partial cannot be stored")
+    assert "(File too large): mend its disk, then" in sentence

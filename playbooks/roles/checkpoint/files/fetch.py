@@ -8,6 +8,7 @@ step when all of them are. A partial file is resumed where it ended. `look` prin
 bytes that are `missing` and `free`. The last line written on a failure is one sentence.
 """
 
+import errno
 import hashlib
 import json
 import os
@@ -18,8 +19,10 @@ import urllib.request
 from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from dataclasses import dataclass
 from http import HTTPStatus
+from http.client import HTTPException
 from pathlib import Path
 from typing import IO, Any
 from urllib.parse import quote
@@ -67,7 +70,8 @@ def main(action: str, manifest: str) -> int:
         sys.stdout.write(json.dumps(look(checkpoint)))
         return 0
     try:
-        bring(checkpoint)
+        with stored(checkpoint.part):
+            bring(checkpoint)
     except FetchError as error:
         sys.stdout.write(f"{error}\n")
         sys.stdout.flush()
@@ -140,6 +144,12 @@ def doubt_all(checkpoint: Checkpoint) -> None:
 
 def ensure(checkpoint: Checkpoint, file: File) -> None:
     """Have the file verified in the arriving folder."""
+    with stored(checkpoint.part / (file.path + PARTIAL)):
+        have(checkpoint, file)
+
+
+def have(checkpoint: Checkpoint, file: File) -> None:
+    """Fetch, verify and name the file."""
     target = checkpoint.part / file.path
     if target.is_file() and target.stat().st_size == file.size:
         return
@@ -170,7 +180,7 @@ def download(url: str, partial: Path, file: File) -> Any:
             except urllib.error.HTTPError as error:
                 error.close()
                 raise unavailable(file, url, error, done) from None
-            except OSError as error:
+            except (OSError, HTTPException) as error:
                 failures = 0 if target.tell() > done else failures + 1
                 if failures == ATTEMPTS:
                     raise unavailable(file, url, error, done) from error
@@ -179,12 +189,25 @@ def download(url: str, partial: Path, file: File) -> Any:
     return digest
 
 
-def unavailable(file: File, url: str, reason: OSError, done: int) -> FetchError:
+def unavailable(file: File, url: str, reason: Exception, done: int) -> FetchError:
     """Return the sentence for a file that the mirror does not give."""
     return FetchError(
         f"{file.path} cannot be had from {url} ({reason}), {done} of {file.size} bytes are here:"
         f" mend the mirror, then run again"
     )
+
+
+@contextmanager
+def stored(path: Path | str) -> Iterator[None]:
+    """Turn what this host's own disk refuses into a sentence: another try at the mirror mends nothing."""
+    try:
+        yield
+    except OSError as error:
+        way_out = "free some space there" if error.errno in (errno.ENOSPC, errno.EDQUOT) else "mend its disk"
+        raise FetchError(
+            f"{error.filename or path} cannot be stored on this host ({error.strerror or error}):"
+            f" {way_out}, then run again"
+        ) from error
 
 
 def begun(target: IO[bytes], size: int) -> Any:
@@ -203,6 +226,7 @@ def resume(url: str, target: IO[bytes], digest: Any, size: int) -> None:
 
     Raises:
         OSError: The mirror refused, broke off, or has less than the manifest says.
+        FetchError: This host cannot keep what came.
     """
     done = target.tell()
     request = urllib.request.Request(url, headers={"Range": f"bytes={done}-"})  # noqa: S310 - the site's mirror
@@ -210,7 +234,8 @@ def resume(url: str, target: IO[bytes], digest: Any, size: int) -> None:
         if answer.status != HTTPStatus.PARTIAL_CONTENT:
             deque(blocks(answer, done), maxlen=0)  # a mirror without ranges begins at the start
         for block in blocks(answer, size - done):
-            target.write(block)
+            with stored(target.name):
+                target.write(block)
             digest.update(block)
     if target.tell() < size:
         raise OSError(f"it ended after {target.tell()} of {size} bytes")
