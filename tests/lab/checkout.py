@@ -7,6 +7,7 @@ import shutil
 import signal
 import tempfile
 import time
+import weakref
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,8 +31,8 @@ class Checkout(Pulumi):
 
     def __init__(self, home: Path) -> None:
         copy_project(home / "project")
-        self.cache = home / "cache"
-        link_cache(self.cache)
+        self.cache = link_cache()
+        weakref.finalize(self, shutil.rmtree, self.cache)
         super().__init__(home / "project", home / "state", "lab", RACKSTACK_CACHE=str(self.cache))
         self.run("stack", "init", "lab")
         self.fleet = fleet_id("lab", self.home)
@@ -107,9 +108,13 @@ class Checkout(Pulumi):
         return answer.out
 
 
-def link_cache(home: Path) -> None:
-    """Make a cache whose files are those of the real one; removing or replacing one spoils only this one."""
-    home.mkdir()
+def link_cache() -> Path:
+    """Make a cache whose files are those of the real one; removing or replacing one spoils only this one.
+
+    It lies within the real one, for links do not lead to another file system.
+    """
+    home = Path(tempfile.mkdtemp(prefix="test-", dir=cache.root()))
     (home / "images").symlink_to(cache.root() / "images")
     for part in ("wheels", "checkpoints"):
         shutil.copytree(cache.root() / part, home / part, copy_function=os.link)
+    return home

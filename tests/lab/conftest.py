@@ -12,7 +12,8 @@ from components.fleet_inventory import Inventory
 from components.machines.lab import able, cache
 from stacks import catalog
 from tests.factories.run import FakeRun
-from tests.lab.outside import inventory_of
+from tests.lab.checkout import Checkout
+from tests.lab.outside import inventory_of, traces
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,6 +51,26 @@ def fleet() -> Iterator[str]:
 def other_fleet() -> Iterator[str]:
     """Name a fleet of one test's own; whatever is left of it goes afterwards."""
     yield from _passing_fleet()
+
+
+@pytest.fixture(scope="module")
+def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Checkout]:
+    """Lend a copy of this project to all tests of a module; its fleet is destroyed afterwards."""
+    yield from _passing_checkout(tmp_path_factory.mktemp("fleet"))
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Iterator[Checkout]:
+    """Lend a copy of this project to one test; its fleet is destroyed afterwards, whatever happened."""
+    yield from _passing_checkout(tmp_path)
+
+
+def _passing_checkout(folder: Path) -> Iterator[Checkout]:
+    made = Checkout(folder)
+    yield made
+    made.run("cancel", "--yes", "--stack", "lab", code=None)
+    made.destroy()
+    assert traces(made.fleet) == []
 
 
 def _passing_fleet() -> Iterator[str]:

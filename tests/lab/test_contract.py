@@ -11,6 +11,7 @@ from pydantic import SecretStr
 from components.hosts import playbook, runs
 from components.machines.lab.network import Network, NetworkInputs
 from components.plugin.registry import KINDS, kind_of
+from tests.factories.machines import machine
 from tests.factories.run import FakeRun
 
 if TYPE_CHECKING:
@@ -43,17 +44,7 @@ class World:
     def host(self, name: str = "contract", index: int = 3) -> dict[str, Any]:
         """Return the inputs of a host on the network."""
         network = Network().create(NetworkInputs(fleet=self.fleet), FakeRun())
-        return {
-            "fleet": self.fleet,
-            "name": name,
-            "network": network.incarnation,
-            "subnet": network.subnet,
-            "bridge": network.bridge,
-            "image": str(self.image),
-            "index": index,
-            "cpus": 1,
-            "memory_mib": 256,
-        }
+        return machine(network, self.fleet, name, index, self.image).model_dump()
 
     def origin(self) -> dict[str, Any]:
         """Return the inputs of an origin with two empty folders."""

@@ -6,18 +6,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.lab.checkout import Checkout
 from tests.lab.outside import traces
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from tests.lab.checkout import Checkout
 
 pytestmark = pytest.mark.lab
 
 
 @pytest.mark.parametrize("moment", [r"host-0.*starting", r"prepare: "])
-def test_destroy_after_a_kill_leaves_nothing(tmp_path: Path, moment: str) -> None:
-    checkout = Checkout(tmp_path)
+def test_destroy_after_a_kill_leaves_nothing(checkout: Checkout, moment: str) -> None:
     running = checkout.start_up()
     running.wait_for(moment)
     running.process.kill()
@@ -26,4 +24,17 @@ def test_destroy_after_a_kill_leaves_nothing(tmp_path: Path, moment: str) -> Non
     checkout.run("cancel", "--yes", "--stack", "lab")
     checkout.destroy()
     assert checkout.processes() == []
+    assert traces(checkout.fleet) == []
+
+
+def test_a_replaced_inventory_replaces_the_machines_that_it_sweeps(checkout: Checkout) -> None:
+    for wheel in checkout.wheels.glob("idna-*.whl"):
+        wheel.unlink()
+    checkout.up(code=1)
+    before = checkout.host("host-0")
+    checkout.run("state", "taint", checkout.state()["inventory"]["urn"], "--yes", "--stack", "lab")
+    checkout.up(code=1)
+    assert checkout.host("host-0").incarnation != before.incarnation
+    assert "host-0" in checkout.on("host-0", "hostname")
+    checkout.destroy()
     assert traces(checkout.fleet) == []
