@@ -10,7 +10,9 @@ import sys
 import threading
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
+
+from tools.drive import backend
 
 LIMIT = 900.0
 """Seconds after which a command is killed: a test that hangs must fail."""
@@ -60,6 +62,8 @@ class Running:
 class Pulumi:
     """One stack of the project in `home`, in a backend of its own below `state`."""
 
+    project: ClassVar[str] = "rackstack"
+
     def __init__(self, home: Path, state: Path, stack: str, **environment: str) -> None:
         self.home = home
         self.stack = stack
@@ -99,6 +103,11 @@ class Pulumi:
     def destroy(self, code: int = 0) -> str:
         """Run `destroy`."""
         return self.run("destroy", "--yes", "--skip-preview", "--stack", self.stack, code=code)
+
+    def recover(self) -> None:
+        """Clear away what a killed command left in the backend, as `make` does."""
+        if backend.recover(self.environment["PULUMI_BACKEND_URL"], self.project, self.stack):
+            self.run("cancel", "--yes", "--stack", self.stack)
 
     def outputs(self) -> dict[str, Any]:
         """Return the stack's outputs, secrets shown."""

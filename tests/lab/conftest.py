@@ -68,7 +68,7 @@ def checkout(tmp_path: Path) -> Iterator[Checkout]:
 def _passing_checkout(folder: Path) -> Iterator[Checkout]:
     made = Checkout(folder)
     yield made
-    made.run("cancel", "--yes", "--stack", "lab", code=None)
+    made.recover()
     made.destroy()
     assert traces(made.fleet) == []
 

@@ -21,7 +21,7 @@ def test_destroy_after_a_kill_leaves_nothing(checkout: Checkout, moment: str) ->
     running.process.kill()
     running.finish()
     assert traces(checkout.fleet) != []
-    checkout.run("cancel", "--yes", "--stack", "lab")
+    checkout.recover()
     checkout.destroy()
     assert checkout.processes() == []
     assert traces(checkout.fleet) == []

@@ -191,7 +191,7 @@ def _killed(story: Checkout, moment: str) -> None:
     running.process.kill()
     running.finish()
     assert story.processes() == []
-    story.run("cancel", "--yes", "--stack", "lab")
+    story.recover()
 
 
 def _error(shown: str) -> str:

@@ -10,9 +10,8 @@ from tools.drive.session import Session
 
 
 def up(session: Session) -> int:
-    """Bring the stack up; nothing of an earlier, killed run is in the way or left over."""
+    """Bring the stack up; no pending create of an earlier, killed run is left over."""
     session.create()
-    session.release_dead_lock()
     if status := session.operate("up", "--yes", "--skip-preview", "--suppress-outputs"):
         return status
     forget = ("--yes", "--skip-preview", "--clear-pending-creates")
@@ -34,7 +33,6 @@ def down(session: Session) -> int:
     if not session.exists():
         print(f"stack {session.stack} does not exist: nothing to take away")
         return 0
-    session.release_dead_lock()
     if status := session.operate("destroy", "--yes", "--skip-preview"):
         return status
     status = session.run("stack", "rm", session.stack, "--yes", "--preserve-config")
@@ -72,7 +70,9 @@ _VERBS: Mapping[str, Callable[[Session], int]] = {
 def main(verb: str, stack: str) -> int:
     """Do what is asked and return the exit status; our own refusals are one sentence on stderr."""
     try:
-        return _VERBS[verb](Session(stack))
+        session = Session(stack)
+        session.recover()
+        return _VERBS[verb](session)
     except RackstackError as error:
         print(error, file=sys.stderr)
         return 1

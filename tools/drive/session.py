@@ -5,14 +5,13 @@ import os
 import secrets
 import signal
 import subprocess
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from stacks.errors import Refusal
 from tools.bootstrap import engine
 from tools.bootstrap.work import CHECKOUT
+from tools.drive import backend
 
 STATE = CHECKOUT / ".state"
 _PROJECT = "rackstack"
@@ -155,20 +154,13 @@ class Session:
         )
         return answer
 
-    def release_dead_lock(self) -> None:
-        """Remove the stack's lock where its owner on this machine was killed.
+    def recover(self) -> None:
+        """Clear away what a killed run left in the backend.
 
-        `pulumi cancel` does not ask whether the owner lives, so it is asked here.
+        `pulumi cancel` does not ask whether the owner of a lock lives, so it is asked here.
         """
-        if any(_owner_is_dead(json.loads(lock.read_text())) for lock in self._locks()):
+        if backend.recover(self.environment["PULUMI_BACKEND_URL"], _PROJECT, self.stack):
             self.ask("cancel", "--yes", "--stack", self.stack)
-
-    def _locks(self) -> list[Path]:
-        place = urlsplit(self.environment["PULUMI_BACKEND_URL"])
-        if place.scheme != "file":
-            return []
-        root = Path(place.netloc + place.path).expanduser() / ".pulumi/locks"
-        return list(root.glob(f"**/{_PROJECT}/{self.stack}/*.json"))
 
     def _renew_copy(self) -> None:
         """Bring the working copy up to the committed file, with this stack's own salt."""
@@ -199,11 +191,3 @@ def salted(committed: str, own: str, *, ours: bool) -> str:
 
 def _stack_files() -> list[Path]:
     return list((CHECKOUT / "stacks").glob("Pulumi.*.yaml"))
-
-
-def _owner_is_dead(lock: Mapping[str, Any]) -> bool:
-    """Return whether the process that holds a lock of the file backend is known to be gone."""
-    if lock.get("hostname") != os.uname().nodename:
-        return False
-    name = Path(f"/proc/{lock['pid']}/comm")
-    return not name.exists() or name.read_text().strip() != "pulumi"

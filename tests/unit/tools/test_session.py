@@ -1,8 +1,5 @@
 """How `make` works on a stack: a copy of its file, and locks of killed runs."""
 
-import json
-import os
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -31,18 +28,6 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in ("PULUMI_BACKEND_URL", "PULUMI_CONFIG_PASSPHRASE", "PULUMI_CONFIG_PASSPHRASE_FILE"):
         monkeypatch.delenv(name, raising=False)
     return tmp_path
-
-
-def lock(checkout: Path, pid: int, hostname: str) -> None:
-    folder = checkout / ".state/backend/.pulumi/locks/organization/rackstack/lab"
-    folder.mkdir(parents=True)
-    (folder / "one.json").write_text(json.dumps({"pid": pid, "hostname": hostname}))
-
-
-def dead_pid() -> int:
-    child = subprocess.Popen(["true"])
-    child.wait()
-    return child.pid
 
 
 def test_an_unknown_stack_is_named_with_those_there_are(checkout: Path) -> None:
@@ -94,15 +79,3 @@ def test_what_the_person_has_set_wins(checkout: Path, monkeypatch: pytest.Monkey
     assert "PULUMI_CONFIG_PASSPHRASE_FILE" not in made
     assert "PYTHONPATH" not in made
     assert not (checkout / ".state/backend").exists()
-
-
-def test_a_lock_of_a_dead_process_is_removed(checkout: Path) -> None:
-    lock(checkout, dead_pid(), os.uname().nodename)
-    Session("lab").release_dead_lock()
-    assert (checkout / "asked").read_text().startswith("cancel --yes --stack lab")
-
-
-def test_a_lock_of_another_machine_is_left_alone(checkout: Path) -> None:
-    lock(checkout, dead_pid(), "elsewhere")
-    Session("lab").release_dead_lock()
-    assert not (checkout / "asked").exists()
