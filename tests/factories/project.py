@@ -3,6 +3,9 @@
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
+
+import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -17,3 +20,11 @@ def copy_project(home: Path) -> None:
         if (ROOT / name).exists():
             (home / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / name, home / name)
+
+
+def change_fleet(home: Path, **wanted: Any) -> None:
+    """Change top-level values of the fleet in the stack file `lab` of a copy."""
+    path = home / "stacks" / "Pulumi.lab.yaml"
+    written = yaml.safe_load(path.read_text())
+    written["config"]["rackstack:fleet"].update(wanted)
+    path.write_text(yaml.safe_dump(written))

@@ -18,7 +18,7 @@ from components.fleet import fleet_id
 from components.hosts import ssh
 from components.hosts.record import HostRecord
 from components.machines.lab import cache, names, processes
-from tests.factories.project import copy_project
+from tests.factories.project import change_fleet, copy_project
 from tests.factories.pulumi import Pulumi
 from tools import model
 
@@ -92,10 +92,7 @@ class Checkout(Pulumi):
 
     def change(self, **wanted: Any) -> None:
         """Change top-level values of the fleet in the stack file."""
-        path = self.home / "stacks" / "Pulumi.lab.yaml"
-        written = yaml.safe_load(path.read_text())
-        written["config"]["rackstack:fleet"].update(wanted)
-        path.write_text(yaml.safe_dump(written))
+        change_fleet(self.home, **wanted)
 
     def host(self, name: str) -> HostRecord:
         """Return a host as the state knows it."""

@@ -11,14 +11,15 @@ from pathlib import Path
 from typing import Any
 
 from components.hosts.inventory import inventory, known_hosts, literal
-from components.hosts.playbook import PLAYBOOKS, Playbook, PlaybookInputs, PlaybookOutputs
+from components.hosts.playbook import PLAYBOOKS, Playbook, PlaybookInputs, PlaybookOutputs, run_variables
+from components.plugin.operations import DRIFT
+from components.plugin.wire import SIGNATURE
 from stacks.errors import Refusal
 from tools.drive.session import STATE
 
 _ORDER = ("prepare", "engine", "checkpoint", "serve")
-_SIGNATURE = "4dabf18193072939515e22adb298388d"  # marks a secret in an exported state
 _MEMORY = "/dev/shm"  # noqa: S108 -- a private folder is made inside; tmpfs keeps secrets off disks
-_OURS = ("drift", "__defaults")  # added to the inputs on the way, no part of the kind's own
+_OURS = (DRIFT, "__defaults")  # added to the inputs on the way, no part of the kind's own
 
 Applied = tuple[PlaybookInputs, PlaybookOutputs]
 
@@ -100,14 +101,8 @@ def _write_down(inputs: PlaybookInputs, run: str, folder: Path) -> list[str]:
     """Write inventory and variables as a person would; return the command."""
     keys = folder / "known_hosts"
     keys.write_text(known_hosts(inputs.hosts))
-    of_the_run = {
-        "rackstack_fleet": inputs.fleet,
-        "rackstack_owner": run,
-        "marker_playbook": inputs.playbook,
-        "marker_run": run,
-        "marker_roles": inputs.roles,
-    }
-    hosts = inventory(inputs.hosts, {**inputs.variables, **of_the_run}, inputs.host_variables, str(keys))
+    variables = inputs.variables | run_variables(inputs, run)
+    hosts = inventory(inputs.hosts, variables, inputs.host_variables, str(keys))
     (folder / "inventory.yml").write_text(literal(hosts))
     secrets = {name: secret.get_secret_value() for name, secret in inputs.secrets.items()}
     (folder / "secrets.yml").touch(mode=0o600)
@@ -133,7 +128,7 @@ def _typed(resource: Mapping[str, Any]) -> Applied:
 
 def _in_clear(value: Any) -> Any:
     if isinstance(value, dict):
-        if _SIGNATURE in value:
+        if SIGNATURE in value:
             return _in_clear(json.loads(value["plaintext"]))
         return {key: _in_clear(item) for key, item in value.items()}
     return [_in_clear(item) for item in value] if isinstance(value, list) else value
