@@ -2,46 +2,60 @@
 
 import difflib
 import json
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import NamedTuple
 
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
-Location = tuple[int | str, ...]
-"""Keys and list positions from the top of a file to a value."""
+from stacks.places import KEY, Location, Place, keys, place, required, said, words
+
+__all__ = ["Location", "described", "dotted", "explain", "field_at", "nearest", "shown"]
 
 _RULES = {
-    "int_type": "it must be a whole number",
-    "string_type": "it must be text",
-    "bool_type": "it must be true or false",
-    "dict_type": "it must be a mapping of keys",
-    "model_type": "it must be a mapping of keys",
-    "tuple_type": "it must be a list",
+    "int_type": "a whole number",
+    "float_type": "a number",
+    "string_type": "text",
+    "bool_type": "true or false",
+    "dict_type": "a mapping of keys",
+    "model_type": "a mapping of keys",
+    "model_attributes_type": "a mapping of keys",
+    "list_type": "a list",
+    "tuple_type": "a list",
 }
 _NAMES = {
-    bool: "a truth value (YAML reads an unquoted yes, no, on or off as one)",
+    bool: "a truth value",
     int: "a whole number",
     float: "a decimal number",
     str: "text",
     list: "a list",
 }
+_LIMITS = {
+    "greater_than": ("too small", "more than", "gt"),
+    "greater_than_equal": ("too small", "at least", "ge"),
+    "less_than": ("too large", "less than", "lt"),
+    "less_than_equal": ("too large", "at most", "le"),
+}
 _LONGEST = 60
+_TELLING = 4  # letters that are enough to find a longer name by
+
+
+class _Found(NamedTuple):
+    fault: ErrorDetails
+    place: Place
+    model: type[BaseModel]
 
 
 def explain(error: ValidationError, model: type[BaseModel]) -> Iterator[tuple[Location, str]]:
     """Yield where and what for every fault that pydantic found in a value of `model`."""
-    for fault in error.errors(include_url=False):
-        at = fault["loc"]
-        if fault["type"] == "invalid_key":
-            # A number as a key, which `dotted` would take for a position in a list.
-            at = (*at[:-1], str(at[-1]))
-        yield at, _sentence(fault, at, model)
+    faults = error.errors(include_url=False)
+    yield from _sentences([_Found(each, place(model, each["loc"], in_file=False), model) for each in faults])
 
 
 def dotted(at: Location) -> str:
-    """Return a location as a person writes it: `machines.hosts`, `packages[2]`."""
+    """Return a location as a person writes it: `machines.count`, `packages[2]`."""
     parts = (f"[{part}]" if isinstance(part, int) else f".{_text(part)[1:-1]}" for part in at)
     return "".join(parts).removeprefix(".")
 
@@ -55,12 +69,8 @@ def shown(value: object, field: FieldInfo | None = None) -> str:
 
 
 def field_at(model: type[BaseModel], at: Location) -> FieldInfo | None:
-    """Return the field of a location, None where the model has none."""
-    if not at:
-        return None
-    field = model.model_fields.get(str(at[0]))
-    below = _model_of(field)
-    return field_at(below, at[1:]) if below and at[1:] else field
+    """Return the field that a location in a file belongs to, None where the model has none."""
+    return place(model, at).field
 
 
 def described(field: FieldInfo | None) -> str:
@@ -69,8 +79,9 @@ def described(field: FieldInfo | None) -> str:
 
 
 def nearest(word: str, known: list[str]) -> str:
-    """Return the known words as a way out, the likely one first: `did you mean hosts? known are: …`."""
-    close = difflib.get_close_matches(word, known, n=1)
+    """Return the known words as a way out, the likely one first: `did you mean count? known are: …`."""
+    within = [name for name in sorted(known) if len(word) >= _TELLING and word in name]
+    close = within or difflib.get_close_matches(word, known, n=1)
     guess = f"did you mean {close[0]}? " if close else ""
     return f"{guess}known are: {', '.join(sorted(known))}"
 
@@ -79,21 +90,75 @@ def _text(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, default=str)
 
 
-def _sentence(fault: ErrorDetails, at: Location, model: type[BaseModel]) -> str:
-    field, kind, value = field_at(model, at), fault["type"], fault["input"]
-    limits = fault.get("ctx", {})
-    if kind in {"extra_forbidden", "invalid_key"}:
-        return f"this key is unknown; {nearest(str(at[-1]), _keys(model, at[:-1]))}"
-    if kind == "missing" or value is None:
+def _sentences(found: Sequence[_Found], depth: int = 0) -> Iterator[tuple[Location, str]]:
+    """Yield the sentences. A value that may be of several types gets one, not one for each of them."""
+    for union, faults in groupby(found, lambda each: each.place.unions[depth : depth + 1]):
+        together = list(faults)
+        if not union:
+            yield from map(_sentence, together)
+        elif inside := [each for each in together if len(each.place.at) > len(union[0])]:
+            yield from _sentences(inside, depth + 1)
+        else:
+            yield union[0], _none_of_several(together, place(together[0].model, union[0]))
+
+
+def _none_of_several(tried: Sequence[_Found], where: Place) -> str:
+    value, rule = tried[0].fault["input"], _either(list(words(where.kind)))
+    if value is None:
+        return f"is empty; it must be {rule}, or the key must go"
+    if all(each.fault["type"] in _RULES for each in tried):
+        return f"{shown(value, where.field)} is {_name(value)}, but it must be {rule}"
+    return f"{shown(value, where.field)} does not fit; it must be {rule}"
+
+
+def _either(words: Sequence[str]) -> str:
+    *most, last = words
+    return f"{', '.join(most)} or {last}" if most else last
+
+
+def _sentence(found: _Found) -> tuple[Location, str]:
+    fault, at, above = found.fault, found.place.at, found.place.above
+    if fault["type"] in {"extra_forbidden", "invalid_key"}:
+        # A number as a key, which `dotted` would take for a position in a list.
+        key = str(at[-1])
+        return (*at[:-1], key), f"this key is unknown; {nearest(key, keys(above))}"
+    if fault["type"] in {"union_tag_not_found", "union_tag_invalid"}:
+        return _untold(found)
+    if fault["loc"][-1:] == (KEY,):
+        rule = said(found.place.kind) or "a key of the documented form"
+        return (*at[:-1], str(at[-1])), f"this key does not fit; it must be {rule}"
+    return at, _of_a_value(fault, found.place)
+
+
+def _untold(found: _Found) -> tuple[Location, str]:
+    """Return the fault of a mapping in which one key must tell what the others mean, and does not."""
+    fault, context = found.fault, found.fault["ctx"]
+    key = context["discriminator"].strip("'")
+    at = (*found.place.at, key)
+    field = field_at(found.model, at)
+    if fault["type"] == "union_tag_not_found":
+        return at, f"is missing: {_description(field)}; write it{_example(field)}"
+    known = context["expected_tags"].replace(", ", " or ")
+    return at, f"{shown(fault['input'][key], field)} is not known here; it must be {known}"
+
+
+def _of_a_value(fault: ErrorDetails, where: Place) -> str:
+    kind, value, field = fault["type"], fault["input"], where.field
+    context = fault.get("ctx", {})
+    if kind in {"missing", "string_too_short"} or value is None:
         state = "missing" if kind == "missing" else "empty"
-        return f"is {state}: {_description(field)}; write it{_example(field)}"
+        return f"is {state}: {_description(field)}; write it{_example(field) or _with_keys(where)}"
+    text = shown(value, field)
     if kind in _RULES:
-        return f"{shown(value, field)} is {_name(value)}, but {_RULES[kind]}{_example(field)}"
-    if kind == "greater_than_equal":
-        return f"{shown(value, field)} is too small; it must be at least {limits['ge']}{_example(field)}"
+        return f"{text} is {_name(value)}, but it must be {_RULES[kind]}{_example(field)}"
+    if kind in _LIMITS:
+        state, least, limit = _LIMITS[kind]
+        return f"{text} is {state}; it must be {least} {context[limit]}{_example(field)}"
     if kind == "literal_error":
-        return f"{shown(value, field)} is not known here; it must be {limits['expected']}"
-    return f"{shown(value, field)} does not fit; it must be {described(field)}"
+        return f"{text} is not known here; it must be {context['expected']}"
+    if kind == "value_error":
+        return f"{text} {context['error']}{_example(field)}"
+    return f"{text} does not fit; it must be {said(where.kind) or _description(field)}{_example(field)}"
 
 
 def _name(value: object) -> str:
@@ -105,14 +170,13 @@ def _description(field: FieldInfo | None) -> str:
 
 
 def _example(field: FieldInfo | None) -> str:
-    return f", for example {field.examples[0]}" if field and field.examples else ""
+    return f", for example {_plain(field.examples[0])}" if field and field.examples else ""
 
 
-def _keys(model: type[BaseModel], at: Location) -> list[str]:
-    below = _model_of(field_at(model, at)) if at else model
-    return list(below.model_fields) if below else []
+def _with_keys(where: Place) -> str:
+    names = required(where.kind)
+    return f", with the keys {', '.join(names)}" if names else ""
 
 
-def _model_of(field: FieldInfo | None) -> type[BaseModel] | None:
-    kind: Any = field.annotation if field else None
-    return kind if isinstance(kind, type) and issubclass(kind, BaseModel) else None
+def _plain(example: object) -> str:
+    return example if isinstance(example, str) else _text(example)

@@ -1,6 +1,30 @@
 """What a person writes: one object, `rackstack:fleet`, in `stacks/Pulumi.<stack>.yaml`."""
 
-from stacks.config.fleet import FleetConfig, Layout, Machines
+from stacks.config.fleet import (
+    MOST,
+    BareMetalMachines,
+    Disaggregated,
+    FleetConfig,
+    LabMachines,
+    Layout,
+    Parallelism,
+    Setting,
+    Workload,
+)
 from stacks.config.parse import KEY, parse
+from stacks.config.stack_file import read
 
-__all__ = ["KEY", "FleetConfig", "Layout", "Machines", "parse"]
+__all__ = [
+    "KEY",
+    "MOST",
+    "BareMetalMachines",
+    "Disaggregated",
+    "FleetConfig",
+    "LabMachines",
+    "Layout",
+    "Parallelism",
+    "Setting",
+    "Workload",
+    "parse",
+    "read",
+]

@@ -7,11 +7,36 @@ from pydantic import ValidationError
 
 from stacks.config.fleet import FleetConfig
 from stacks.errors import ConfigError
-from stacks.faults import Location, described, dotted, explain, field_at, shown
+from stacks.faults import described, dotted, explain, field_at, shown
+from stacks.places import Location
 
 KEY = "rackstack:fleet"
-_PINS: tuple[Location, ...] = (("model",), ("engine",), ("machines", "image"))
-_FLOATING = re.compile(r"[<>=~^*]|(^|[-_.:@])(latest|nightly|main|master|head|stable|dev)$", re.IGNORECASE)
+_PINS: tuple[Location, ...] = (
+    ("model",),
+    ("checkpoint",),
+    ("engine",),
+    ("speculation",),
+    ("fp8_kv_confirmed_on",),
+    ("machines", "image"),
+    ("machines", "type"),
+    ("flags", "revision"),
+    ("flags", "code-revision"),
+    ("flags", "tokenizer-revision"),
+    ("flags", "speculative-config", "revision"),
+)
+_EDGE = r"(?:^|$|[-_.:@/+])"
+_FLOATING = re.compile(
+    rf"[<>=~^*]|\.x\b|{_EDGE}(?:latest|nightly|main|master|head|trunk|stable|dev){_EDGE}", re.IGNORECASE
+)
+_PLACEHOLDER = re.compile(
+    r"""
+    \$[A-Za-z_] | \$[{(]                                     # of a shell
+    | \{\{                                                   # of a template
+    | <[A-Za-z][^<>]*>                                       # of a manual
+    | (?<![a-z])(?:(?:change|replace|fill)[-_ ]?me|to-?do|tbd|fixme|x{3,}|your[-_][a-z-_]+)(?![a-z])
+    """,
+    re.IGNORECASE | re.VERBOSE,
+)
 
 
 def parse(raw: object, source: str) -> FleetConfig:
@@ -44,8 +69,11 @@ def parse(raw: object, source: str) -> FleetConfig:
 def _placeholders(value: object, at: Location = ()) -> Iterator[tuple[Location, str]]:
     if isinstance(value, dict):
         for key, below in value.items():
-            yield from _placeholders(below, (*at, key))
-    elif isinstance(value, str) and "$" in value:
+            yield from _placeholders(below, (*at, str(key)))
+    elif isinstance(value, list):
+        for position, below in enumerate(value):
+            yield from _placeholders(below, (*at, position))
+    elif isinstance(value, str) and _PLACEHOLDER.search(value):
         text = shown(value, field_at(FleetConfig, at))
         yield (
             at,
@@ -57,11 +85,11 @@ def _floating(fleet: object) -> Iterator[tuple[Location, str]]:
     for at in _PINS:
         value = _value(fleet, at)
         if isinstance(value, str) and _FLOATING.search(value):
-            field = field_at(FleetConfig, at)
-            yield (
-                at,
-                f"{shown(value, field)} floats: tomorrow it is another; write an exact {described(field)}",
-            )
+            yield at, f"{shown(value)} floats: tomorrow it is another; write an exact {_pin(at)}"
+
+
+def _pin(at: Location) -> str:
+    return "revision" if at[0] == "flags" else described(field_at(FleetConfig, at))
 
 
 def _value(tree: object, at: Location) -> object:

@@ -11,12 +11,17 @@ from _pytest.mark.structures import ParameterSet
 CASES = Path(__file__).parents[2] / "cases" / "stacks"
 
 FLEET: dict[str, Any] = {
-    "machines": {"provider": "lab", "hosts": 2, "cpus": 1, "memory_gib": 4, "image": "bookworm-1"},
+    "machines": {"provider": "lab", "count": 2, "cpus": 1, "memory_gib": 4, "image": "bookworm-1"},
     "fabric": "ethernet",
     "model": "small",
     "engine": "cpu-1.2.3",
     "layout": {"tensor_parallel": 2},
-    "context": 1024,
+    "workload": {
+        "context": 1024,
+        "concurrency": 2,
+        "traffic": "interactive",
+        "prefer": "least-hardware",
+    },
 }
 """A fleet that works with the stand-in catalog in `tests/cases/stacks/catalog`."""
 
@@ -27,10 +32,10 @@ def cases(file: str) -> list[ParameterSet]:
 
 
 def fleet(case: dict[str, Any]) -> Any:
-    """Return the fleet of a case: `fleet` as it stands, or the working one after `set` and `drop`."""
+    """Return the fleet of a case: `fleet` as it stands, or the working one with `start`, `set` and `drop`."""
     if "fleet" in case:
         return case["fleet"]
-    changed = copy.deepcopy(FLEET)
+    changed = copy.deepcopy(FLEET | case.get("start", {}))
     for path, value in case.get("set", {}).items():
         at, key = _parent(changed, path)
         at[key] = value

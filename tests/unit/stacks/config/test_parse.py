@@ -1,6 +1,7 @@
 """A stack file is taken as it stands, or refused with every fault at once."""
 
 import string
+from functools import reduce
 from typing import Any
 
 import pytest
@@ -24,14 +25,21 @@ junk = st.recursive(
 def test_every_fault_is_told_at_once(case: dict[str, Any]) -> None:
     with pytest.raises(ConfigError) as refusal:
         parse(fleet(case), SOURCE)
-    assert list(refusal.value.faults) == case["faults"]
+    assert list(refusal.value.faults) == [f"{SOURCE}: rackstack:fleet{fault}" for fault in case["faults"]]
+
+
+@pytest.mark.parametrize("case", cases("config/good.yaml"))
+def test_what_can_be_meant_is_taken(case: dict[str, Any]) -> None:
+    parsed = parse(fleet(case), SOURCE)
+    for path, value in case["becomes"].items():
+        assert reduce(getattr, path.split("."), parsed) == value
 
 
 def test_a_good_fleet_is_taken_as_it_stands() -> None:
-    assert parse(FLEET, SOURCE).model_dump(exclude_none=True) == FLEET
+    assert parse(FLEET, SOURCE).model_dump(exclude_unset=True) == FLEET
 
 
-@given(junk, st.sampled_from([*FLEET, "unknown"]))
+@given(junk, st.sampled_from([*FLEET, "flags", "env", "price", "run", "unknown"]))
 def test_whatever_stands_there_is_taken_or_refused_in_one_line_each(value: object, key: str) -> None:
     faults: tuple[str, ...] = ()
     try:

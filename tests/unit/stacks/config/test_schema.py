@@ -43,7 +43,7 @@ def test_keys_of_pulumi_and_other_packages_are_allowed(stack_file: Any) -> None:
     jsonschema.validate(stack_file, stack_file_schema())
 
 
-@pytest.mark.parametrize("change", [{"hosts": 0}, {"hosts": "2"}, {"host": 2}, {"provider": "aws"}])
+@pytest.mark.parametrize("change", [{"count": 0}, {"count": "2"}, {"host": 2}, {"provider": "aws"}])
 def test_a_wrong_fleet_is_underlined(stack_file: Any, change: dict[str, Any]) -> None:
     stack_file["config"]["rackstack:fleet"]["machines"] |= change
     with pytest.raises(jsonschema.ValidationError):
