@@ -10,14 +10,16 @@ import pytest
 ROOT = Path(__file__).parents[2]
 ROOMS = ("stacks", "components", "lifecycle", "tools")
 
+SHARED = ("stacks.errors", "stacks.values", "stacks.faults", "stacks.places")
 BELOW = {
     "stacks.errors": (),
     "stacks.values": (),
-    "stacks.faults": (),
-    "stacks.config": ("stacks.errors", "stacks.values", "stacks.faults"),
-    "stacks.catalog": ("stacks.errors", "stacks.values", "stacks.faults", "stacks.config"),
-    "stacks.planning": ("stacks.errors", "stacks.values", "stacks.faults", "stacks.config", "stacks.catalog"),
-    "stacks.report": ("stacks.errors", "stacks.values", "stacks.faults", "stacks.planning"),
+    "stacks.places": (),
+    "stacks.faults": ("stacks.places",),
+    "stacks.config": SHARED,
+    "stacks.catalog": (*SHARED, "stacks.config"),
+    "stacks.planning": (*SHARED, "stacks.config", "stacks.catalog"),
+    "stacks.report": (*SHARED, "stacks.planning"),
     "stacks": (),
     "components": ("stacks",),
     "lifecycle": ("stacks", "components"),

@@ -57,14 +57,14 @@ class Checkout(Pulumi):
         """Add a variant of the small model to this project's catalog and this cache; returns its name."""
         with tempfile.TemporaryDirectory() as made:
             revision = model.build(Path(made), head_dim=head_dim)
-            shutil.copytree(made, self.cache / "checkpoints" / name / revision)
+            shutil.copytree(made, self.cache / "checkpoints" / f"{name}-bf16" / revision)
             manifest = {"revision": revision, "files": model.files(Path(made))}
         catalog = self.home / "stacks" / "catalog"
         (catalog / "manifests" / f"{name}.yaml").write_text(yaml.safe_dump(manifest))
-        models = yaml.safe_load((catalog / "models.yaml").read_text())
-        like = models["lab-qwen3"]
-        models[name] = {**like, "head_dim": head_dim, "manifest": f"manifests/{name}.yaml"}
-        (catalog / "models.yaml").write_text(yaml.safe_dump(models))
+        like = yaml.safe_load((catalog / "models" / "lab-qwen3.yaml").read_text())
+        like["shape"]["attention"]["width"] = head_dim
+        like["checkpoints"]["bf16"] |= {"revision": revision, "manifest": f"manifests/{name}.yaml"}
+        (catalog / "models" / f"{name}.yaml").write_text(yaml.safe_dump(like))
         return name
 
     def kill_machine(self, name: str) -> None:

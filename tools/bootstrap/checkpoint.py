@@ -9,8 +9,9 @@ from components.machines.lab import cache
 from stacks.errors import Refusal
 from tools.bootstrap.work import CHECKOUT, alone, placed, tell
 
-NAME = "lab-qwen3"
-MANIFEST = CHECKOUT / f"stacks/catalog/manifests/{NAME}.yaml"
+NAME = "lab-qwen3-bf16"
+"""Model and checkpoint, as a plan names them (`stacks.planning.plan.Checkpoint`)."""
+MANIFEST = CHECKOUT / "stacks/catalog/manifests/lab-qwen3.yaml"
 
 
 def ensure() -> Path:

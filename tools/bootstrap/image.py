@@ -1,15 +1,14 @@
-"""Root filesystems that lab hosts are laid over, one per entry of stacks/catalog/images.yaml."""
+"""Root filesystems that lab hosts are laid over, one per file in stacks/catalog/images."""
 
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-import yaml
-
 from components.machines.lab import cache
+from stacks import catalog
 from stacks.errors import Refusal
 from tools.bootstrap import packages
-from tools.bootstrap.work import CHECKOUT, alone, call, placed, tell
+from tools.bootstrap.work import alone, call, placed, tell
 
 # What the packages enable by themselves and no lab host wants before a role asks for it.
 _QUIET_UNITS = ("nginx.service", "apt-daily.timer", "apt-daily-upgrade.timer", "dpkg-db-backup.timer")
@@ -30,15 +29,15 @@ def ensure() -> None:
     """Make every image that is not in the cache.
 
     Raises:
+        CatalogError: The catalog is wrong.
         Refusal: The lab cannot run here, or debootstrap failed.
     """
-    recipes = yaml.safe_load((CHECKOUT / "stacks/catalog/images.yaml").read_text())
-    for name, recipe in recipes.items():
-        folder = cache.image(name, recipe["suite"], recipe["packages"])
+    for name, image in catalog.load().images.items():
+        folder = cache.image(name, image.suite, image.packages)
         if not folder.is_dir():
             packages.ensure()
             with alone():
-                _make(folder, recipe["suite"], recipe["packages"])
+                _make(folder, image.suite, image.packages)
 
 
 def _make(folder: Path, suite: str, contents: Sequence[str]) -> None:

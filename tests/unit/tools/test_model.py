@@ -51,6 +51,6 @@ def test_a_model_other_than_its_manifest_is_refused(tmp_path: Path, monkeypatch:
     (tmp_path / "manifest.yaml").write_text(yaml.safe_dump(manifest))
     monkeypatch.setattr(checkpoint, "MANIFEST", tmp_path / "manifest.yaml")
     monkeypatch.setenv("RACKSTACK_CACHE", str(tmp_path / "cache"))
-    with pytest.raises(Refusal, match=r"^model: config\.json of lab-qwen3 came out other than"):
+    with pytest.raises(Refusal, match=r"^model: config\.json of lab-qwen3-bf16 came out other than"):
         checkpoint.ensure()
-    assert not list((tmp_path / "cache/checkpoints/lab-qwen3").glob("[!.]*"))
+    assert not list((tmp_path / "cache/checkpoints" / checkpoint.NAME).glob("[!.]*"))

@@ -1,0 +1,44 @@
+"""How the catalog writes what it knows: figures with a source, pins, and what is missing of either."""
+
+from collections.abc import Mapping
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from stacks.config import Setting
+from stacks.values import Value
+
+Unknown = Literal["unknown"]
+Count = Annotated[int, Field(ge=1, description="a positive whole number")]
+Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$", description="a SHA-256 in hex")]
+Segment = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", description="one path segment")]
+Commit = Annotated[str, Field(pattern=r"^[0-9a-f]{40}$", description="a full commit, 40 hex digits")]
+Release = Annotated[str, Field(pattern=r"^\d+(\.\d+)+([a-z]+\d+)?$", description="an exact release")]
+Source = Annotated[str, Field(min_length=1, description="a key of the file's `sources`")]
+Sources = Mapping[str, str]
+"""Key → address or title of what a figure was read in; `assumption` says that nobody documents it."""
+
+
+class Unpinned(Value):
+    """A pin that is documented, but that nobody could look up yet: shown, and refused by `up`."""
+
+    unpinned: str = Field(min_length=1, description="why it is not pinned")
+
+
+class Reasoned(Value):
+    """An engine option or variable with its reason.
+
+    Attributes:
+        value: As in a stack file: false is the `--no-` form, a mapping is written as JSON.
+        why: The reason, one clause without a full stop.
+        source: Where it is documented.
+        needs: Package → least release in the engine's lock; without it the option is left out.
+    """
+
+    value: Setting
+    why: str
+    source: Source
+    needs: Mapping[str, Release] = {}
+
+
+Options = Mapping[str, Reasoned]

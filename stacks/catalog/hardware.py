@@ -1,0 +1,100 @@
+"""Accelerators, the machines they come in, and the fabrics between those."""
+
+from collections.abc import Mapping
+from typing import Literal
+
+from pydantic import Field
+
+from stacks.catalog.figures import Count, Options, Release, Source, Sources, Unknown
+from stacks.values import Value
+
+Format = Literal["fp32", "bf16", "fp8", "mxfp4", "nvfp4"]
+Arch = Literal["x86_64", "aarch64"]
+
+
+class Accelerator(Value):
+    """One accelerator.
+
+    Attributes:
+        memory_bytes: Nominal memory of one; 0 where it is the host's own (CPU).
+        formats: Number formats of weights that it executes natively.
+        emulated: Format → how an engine runs it all the same, at a price.
+        driver_floor: Oldest driver branch that serves.
+        architecture: Compute capability or gfx name.
+        source: Where the figures stand.
+    """
+
+    memory_bytes: int
+    formats: tuple[Format, ...]
+    emulated: Mapping[Format, str] = {}
+    driver_floor: Release | Unknown
+    architecture: str
+    source: Source
+
+
+class Family(Value):
+    """A family of accelerators (`accelerators/<family>.yaml`) by name of the member.
+
+    Attributes:
+        vendor: Whose; decides the tool chain.
+        flags: Engine options of every model on this family.
+        env: Environment of every model on this family.
+    """
+
+    sources: Sources
+    vendor: Literal["nvidia", "amd", "cpu"]
+    members: Mapping[str, Accelerator]
+    flags: Options = Field(default={})
+    env: Options = Field(default={})
+
+
+class Machine(Value):
+    """A machine type (`machines/<type>.yaml`).
+
+    Attributes:
+        title: As its vendor calls it.
+        unit: What one machine is called: tray, node.
+        accelerator: Name of its accelerators.
+        gpus: How many of them it has.
+        arch: Architecture of its host.
+        domain: GPUs in one NVLink or Infinity Fabric domain, over as many machines as that takes.
+        fabrics: Fabrics that can join several of them.
+        interface: Network interface of the ranks; unknown until hosts are listed.
+    """
+
+    sources: Sources
+    title: str
+    unit: Literal["tray", "node", "host"]
+    accelerator: str
+    gpus: Count
+    arch: Arch
+    domain: Count
+    fabrics: tuple[str, ...]
+    source: Source
+
+
+class Fabric(Value):
+    """What joins the GPUs of a fleet (`fabrics/<name>.yaml`).
+
+    Attributes:
+        title: As people call it.
+        kind: nvlink and infinity-fabric join GPUs by memory; rdma and ethernet are networks between machines.
+        all_to_all: All-to-all backend of the engine → why it works here.
+        refused: Value of an engine option that cannot work here (`all2all-backend=deepep_v2`) → why.
+        flags: Engine options of every model whose ranks are joined by it across machines.
+        env: Environment likewise.
+        tensor_flags: Engine options where a tensor parallel group itself spans machines.
+        tensor_env: Environment likewise.
+        pins: What belongs to it on a host (IMEX, OFED …) → release, or unknown.
+    """
+
+    sources: Sources
+    title: str
+    kind: Literal["nvlink", "infinity-fabric", "rdma", "ethernet"]
+    all_to_all: Mapping[str, str] = {}
+    refused: Mapping[str, str] = {}
+    flags: Options = Field(default={})
+    env: Options = Field(default={})
+    tensor_flags: Options = Field(default={})
+    tensor_env: Options = Field(default={})
+    pins: Mapping[str, str] = {}
