@@ -1,12 +1,18 @@
 """Deadlines: bytes at the slowest speed that is still healthy, and an allowance for what is not bytes."""
 
-from stacks.catalog import Engine
+from stacks.config import BareMetalMachines
+from stacks.planning.design import Design
+from stacks.planning.load import stored_bytes
 from stacks.planning.memory import mib
 from stacks.planning.plan import Budget
 
 # MiB/s. A mirror or disk below these is a fault to look for, not a reason to wait.
 SLOWEST_FETCH = 20
 SLOWEST_READ = 50
+
+# MiB/s. A checkpoint of 1.56 TB took about 95 minutes over NFS: the slowest read that anybody documents
+# (https://github.com/AMD-AGI/Infera/tree/main/examples/recipes/kimi-k3).
+SLOWEST_GPU_READ = 260
 
 # Seconds. Measured on two idle cores: engine installed in 35, first completion 62 after the start; on two
 # busy ones the completion took 219. A rank that fails ends the wait at once, so room costs nothing.
@@ -16,14 +22,25 @@ CHECKPOINT_ALLOWANCE = 120
 SERVE_ALLOWANCE = 180
 START_ALLOWANCE = 600
 
+# Seconds. What the recipes of both models give the engine to become ready (VLLM_ENGINE_READY_TIMEOUT_S).
+GPU_START_ALLOWANCE = 3600
 
-def budget(checkpoint_bytes: int, engine: Engine) -> Budget:
+
+def budget(design: Design) -> Budget:
     """Return the deadlines of a fleet in seconds."""
-    checkpoint = mib(checkpoint_bytes)
+    checkpoint = mib(stored_bytes(design.checkpoint.facts) or 0)
+    fetch, read = (SLOWEST_FETCH, SLOWEST_READ) if design.lab else (_storage(design), _storage(design))
     return Budget(
         prepare=PREPARE_ALLOWANCE,
-        engine=engine.facts.disk_mib / SLOWEST_FETCH + ENGINE_ALLOWANCE,
-        checkpoint=checkpoint / SLOWEST_FETCH + CHECKPOINT_ALLOWANCE,
+        engine=design.engine.facts.disk_mib / SLOWEST_FETCH + ENGINE_ALLOWANCE,
+        checkpoint=checkpoint / fetch + CHECKPOINT_ALLOWANCE,
         serve=SERVE_ALLOWANCE,
-        ready=checkpoint / SLOWEST_READ + START_ALLOWANCE,
+        ready=checkpoint / read + (START_ALLOWANCE if design.lab else GPU_START_ALLOWANCE),
     )
+
+
+def _storage(design: Design) -> float:
+    """Return half of what a person says that the storage reads, or the slowest speed that is documented."""
+    machines = design.config.machines
+    given = machines.storage if isinstance(machines, BareMetalMachines) else None
+    return given.read / 2 / 2**20 if given else SLOWEST_GPU_READ

@@ -1,7 +1,12 @@
 """What will be built: the hand-over from intent (`stacks`) to effects (`components`)."""
 
 from collections.abc import Mapping
+from typing import Literal
 
+from stacks.catalog.models import Endpoint
+from stacks.config import Parallelism
+from stacks.planning.reasons import Choice, Option, Standing
+from stacks.planning.sized import Cache, GpuMemory
 from stacks.values import Value
 
 
@@ -9,24 +14,48 @@ class Checkpoint(Value):
     """A checkpoint by revision.
 
     Attributes:
-        name: Name in the catalog, one path segment.
-        revision: The exact revision, one path segment.
-        files: Path below the checkpoint → (size in bytes, SHA-256 in hex).
+        name: Model and checkpoint in the catalog, one path segment.
+        label: What people call its number format.
+        repository: Where it is published; None for a model that we write ourselves.
+        revision: The exact revision, one path segment; None where it is not pinned yet.
+        tensor_bytes: Bytes of all tensors; None where unknown.
+        stored_bytes: Bytes of all files, as exactly as is known.
+        shards: Number of shard files; None where unknown.
+        files: Path below the checkpoint → (size in bytes, SHA-256 in hex); empty where not pinned yet.
     """
 
     name: str
-    revision: str
+    label: str
+    repository: str | None
+    revision: str | None
+    tensor_bytes: int | None
+    stored_bytes: int
+    shards: int | None
     files: Mapping[str, tuple[int, str]]
-
-    @property
-    def size(self) -> int:
-        """Return the size of all files in bytes."""
-        return sum(size for size, _ in self.files.values())
 
     @property
     def home(self) -> str:
         """Return the folder of the verified checkpoint on a host."""
-        return f"/var/lib/rackstack/checkpoints/{self.name}/{self.revision}"
+        return f"/var/lib/rackstack/checkpoints/{self.name}/{self.revision or 'revision-not-pinned'}"
+
+
+class DraftPin(Value):
+    """A draft model; a prediction head inside the checkpoint is none.
+
+    Attributes:
+        name: Model and draft in the catalog, one path segment.
+        repository: Where it is published.
+        revision: The exact revision; None where it is not pinned yet.
+    """
+
+    name: str
+    repository: str
+    revision: str | None
+
+    @property
+    def home(self) -> str:
+        """Return the folder of the verified draft on a host."""
+        return f"/var/lib/rackstack/checkpoints/{self.name}/{self.revision or 'revision-not-pinned'}"
 
 
 class EnginePin(Value):
@@ -35,19 +64,34 @@ class EnginePin(Value):
     Attributes:
         name: Name in the catalog, one path segment.
         release: Version that the installed engine must say it is.
-        lock: Hashed lock, as a path below the project's root.
-        lock_digest: SHA-256 of the lock file in hex.
+        variant: Which build: cu130, rocm, cpu.
+        lock: Hashed lock, as a path below the project's root; None where it is not pinned yet.
+        lock_digest: SHA-256 of the lock file in hex; empty where it is not pinned yet.
+        driver_floor: Oldest driver that it runs on; None on CPU.
+        nccl: Release of NCCL in the lock; None where none is known.
+        image: Image that carries the same engine, by digest; None where none is pinned.
     """
 
     name: str
     release: str
-    lock: str
+    variant: str
+    lock: str | None
     lock_digest: str
+    driver_floor: str | None
+    nccl: str | None
+    image: str | None
 
     @property
     def home(self) -> str:
         """Return the folder of the installed engine on a host; two pins stand side by side."""
-        return f"/opt/rackstack/engines/{self.name}-{self.lock_digest[:12]}"
+        return f"/opt/rackstack/engines/{self.name}-{self.lock_digest[:12] or 'lock-not-pinned'}"
+
+
+class MissingPin(Value):
+    """Something that is documented but not pinned yet: what, and why."""
+
+    what: str
+    why: str
 
 
 class ImagePin(Value):
@@ -64,65 +108,166 @@ class ImagePin(Value):
     packages: tuple[str, ...]
 
 
+class MachineType(Value):
+    """What the machines are.
+
+    Attributes:
+        name: Name in the catalog.
+        title: As the vendor calls it.
+        unit: What one is called: tray, node, host.
+        accelerator: Name of its accelerators.
+        gpus: How many of them; 1 for the cores of a lab host.
+        arch: Architecture of its host.
+        domain: GPUs in one NVLink or Infinity Fabric domain.
+    """
+
+    name: str
+    title: str
+    unit: str
+    accelerator: str
+    gpus: int
+    arch: str
+    domain: int
+
+
+class FabricPlan(Value):
+    """What joins the machines.
+
+    Attributes:
+        name: Name in the catalog.
+        title: As people call it.
+        kind: nvlink, infinity-fabric, rdma or ethernet.
+        pins: What belongs to it on a host → release, or unknown.
+    """
+
+    name: str
+    title: str
+    kind: Literal["nvlink", "infinity-fabric", "rdma", "ethernet"]
+    pins: Mapping[str, str]
+
+
 class PlannedHost(Value):
     """One machine of the fleet.
 
     Attributes:
-        name: Name in the fleet, at most 63 characters.
-        cpus: Processor cores it may use.
-        memory_mib: Memory it may use, in MiB.
+        name: Name in the fleet, at most 63 characters: `tray-0`, `host-1`.
+        domain: Which NVLink or Infinity Fabric domain it is in, from 0.
+        cpus: Processor cores it may use; lab only.
+        memory_mib: Memory it may use, in MiB; lab only.
     """
 
     name: str
-    cpus: int
-    memory_mib: int
-
-
-class Memory(Value):
-    """What one rank needs, in MiB.
-
-    Attributes:
-        weights: Its share of the checkpoint.
-        kv_cache: The KV cache that it reserves.
-        engine: The engine itself: libraries, workers, the compiler of the first completion.
-    """
-
-    weights: int
-    kv_cache: int
-    engine: int
-
-    @property
-    def total(self) -> int:
-        """Return the sum in MiB."""
-        return self.weights + self.kv_cache + self.engine
+    domain: int
+    cpus: int = 0
+    memory_mib: int = 0
 
 
 class Ports(Value):
-    """The fixed ports of a fleet (TCP), outside the ephemeral range.
+    """The fixed ports of one engine (TCP), outside the ephemeral range.
 
     Attributes:
-        http: OpenAI-compatible API, on the head only.
+        http: OpenAI-compatible API.
         rendezvous: Where the ranks meet, on the head only.
+        data_parallel: Where data parallel ranks meet, on the head only.
+        side_channel: First port of the cache transfer; None where prefill and decode are not apart.
         internal: First of the ports that the engine picks inside a host; links between hosts are ephemeral.
     """
 
     http: int
     rendezvous: int
+    data_parallel: int
+    side_channel: int | None
     internal: int
 
 
+class Seat(Value):
+    """Where one GPU stands in the split: index on its machine, and its place in each dimension."""
+
+    gpu: int
+    data: int
+    pipeline: int
+    tensor: int
+
+
 class Rank(Value):
-    """One engine process.
+    """One engine process tree: everything that one `vllm serve` starts on a machine.
 
     Attributes:
-        rank: Node rank, from 0; rank 0 is the head and serves the API.
-        host: Name of the host that it runs on.
-        core: Processor core that it is bound to, lab only.
+        rank: Node rank in its group, from 0; rank 0 is the group's head.
+        host: Name of the machine that it runs on.
+        core: Processor core that it is bound to; lab only.
+        serves: Whether it answers HTTP.
+        seats: The GPUs that it uses.
     """
 
     rank: int
     host: str
     core: int
+    serves: bool
+    seats: tuple[Seat, ...]
+
+
+class EngineGroup(Value):
+    """One engine: ranks that start together and stop together.
+
+    Attributes:
+        name: serve, or prefill and decode where they are apart.
+        parallel: How it splits the model.
+        ranks: Its ranks in order.
+        ports: Its fixed ports.
+        options: Engine options of all its ranks.
+        env: Environment of all its ranks.
+        memory: What one GPU holds.
+        cache: How the cache is laid out.
+        max_num_seqs: Requests in flight at once; None: the engine's default.
+    """
+
+    name: str
+    parallel: Parallelism
+    ranks: tuple[Rank, ...]
+    ports: Ports
+    options: tuple[Option, ...]
+    env: tuple[Option, ...]
+    memory: GpuMemory
+    cache: Cache
+    max_num_seqs: int | None
+
+    @property
+    def head(self) -> Rank:
+        """Return its first rank."""
+        return self.ranks[0]
+
+
+class LoadTime(Value):
+    """How long the weights take to read.
+
+    Attributes:
+        low: Seconds at least; None where the storage's speed is unknown.
+        high: Seconds at most; None likewise.
+        assumes: What the figures assume, one sentence.
+    """
+
+    low: float | None
+    high: float | None
+    assumes: str
+
+
+class Cost(Value):
+    """What the machines cost; None where no price or duration is given.
+
+    Attributes:
+        gpus: GPUs that are paid for.
+        currency: Of all figures.
+        per_hour: Of the whole fleet.
+        per_evaluation: Loading and the evaluation together, at the longer of the load times.
+        source: Who says so, and when.
+    """
+
+    gpus: int
+    currency: str | None
+    per_hour: float | None
+    per_evaluation: float | None
+    source: str
 
 
 class Budget(Value):
@@ -149,48 +294,66 @@ class FleetPlan(Value):
     Attributes:
         stack: Name of the stack.
         provider: Machine provider.
-        fabric: Fabric between the hosts.
-        image: Image of the hosts.
+        machine: What the machines are.
+        fabric: What joins them.
+        image: Image of the hosts; lab only.
         hosts: Machines, in rank order.
-        ranks: Engine processes, in rank order.
-        ports: Fixed ports.
+        groups: Engines.
         engine: The pinned engine.
         checkpoint: The pinned checkpoint.
+        draft: The pinned draft model; None where there is none.
         served_name: Model name in the API.
-        tensor_parallel: Tensor parallel size.
         context: Longest sequence in tokens.
-        kv_cache_gib: Memory of the KV cache per rank in GiB.
-        memory: What one rank needs.
         disk_mib: Disk that engine and checkpoint take on each host, in MiB.
         packages: Distribution packages that the engine needs on every host.
         budget: Deadlines.
+        load: How long the weights take to read.
+        cost: What it costs.
         api_key: Key of the Pulumi secret that holds the API key; None where one is generated.
-        evidence: Who ran this layout, where it is written.
+        endpoint: What a client has to know.
+        standing: What is known of this layout on these pins.
+        choices: Every decision, with reason and alternatives.
         warnings: What a person should know before `up`.
+        unpinned: What is documented but not pinned yet.
+        missing: What keeps `up` from starting it, one clause each; empty where nothing does.
     """
 
     stack: str
     provider: str
-    fabric: str
-    image: ImagePin
+    machine: MachineType
+    fabric: FabricPlan
+    image: ImagePin | None
     hosts: tuple[PlannedHost, ...]
-    ranks: tuple[Rank, ...]
-    ports: Ports
+    groups: tuple[EngineGroup, ...]
     engine: EnginePin
     checkpoint: Checkpoint
+    draft: DraftPin | None
     served_name: str
-    tensor_parallel: int
     context: int
-    kv_cache_gib: int
-    memory: Memory
     disk_mib: int
     packages: tuple[str, ...]
     budget: Budget
+    load: LoadTime
+    cost: Cost
     api_key: str | None
-    evidence: str
+    endpoint: Endpoint
+    standing: Standing
+    choices: tuple[Choice, ...]
     warnings: tuple[str, ...]
+    unpinned: tuple[MissingPin, ...]
+    missing: tuple[str, ...]
+
+    @property
+    def ranks(self) -> tuple[Rank, ...]:
+        """Return the ranks of all engines, group by group."""
+        return tuple(rank for group in self.groups for rank in group.ranks)
 
     @property
     def head(self) -> Rank:
         """Return the rank that serves the API."""
-        return self.ranks[0]
+        return self.groups[0].head
+
+    @property
+    def ports(self) -> Ports:
+        """Return the ports of the engine that serves the API."""
+        return self.groups[0].ports

@@ -1,23 +1,39 @@
 """Makes the plan, or refuses with every broken rule."""
 
-from stacks.catalog import Catalog, Engine, Model
-from stacks.config import FleetConfig
+from collections.abc import Iterator, Mapping
+
+from stacks.catalog import Catalog
+from stacks.catalog.models import Endpoint, ModelFacts
+from stacks.config import FleetConfig, LabMachines
 from stacks.errors import PlanError
+from stacks.planning import choose, pins, placement
 from stacks.planning.budget import budget
-from stacks.planning.memory import kv_cache_gib, mib, rank_memory
-from stacks.planning.plan import Checkpoint, EnginePin, FleetPlan, ImagePin, PlannedHost, Ports, Rank
-from stacks.planning.rules import broken_rules
-
-# Below the ephemeral range (32768 and up on Linux), so that no outgoing connection can hold one of them.
-PORTS = Ports(http=8000, rendezvous=29501, internal=29600)
-
-_LAB_EVIDENCE = (
-    "brought up to a completion by Rackstack's own tests (tests/lab), on CPU; nobody else is known to run it"
+from stacks.planning.cost import cost
+from stacks.planning.design import Design, GroupDesign
+from stacks.planning.evidence import standing
+from stacks.planning.load import load_time
+from stacks.planning.memory import mib
+from stacks.planning.names import unknown_names, wrong_types
+from stacks.planning.options import left_out, options
+from stacks.planning.plan import (
+    EngineGroup,
+    FabricPlan,
+    FleetPlan,
+    ImagePin,
+    MachineType,
+    Ports,
 )
-_LAB_WARNING = (
-    "this fleet runs on CPU cores of one machine and proves the path, not a speed; "
-    "nothing here was run by us on a GPU"
-)
+from stacks.planning.rules import broken
+from stacks.planning.sized import Cache, GpuMemory
+from stacks.planning.trades import settled, traded
+from stacks.planning.warnings import warnings
+
+# All below the ephemeral range (32768 and up on Linux), so that no outgoing connection can hold one of them.
+_HTTP = {"serve": 8000, "prefill": 8001, "decode": 8002}
+_SIDE_CHANNEL = 5600
+
+# Providers that `up` has; the others are planned and shown.
+_PROVIDERS = {"lab"}
 
 
 def plan(config: FleetConfig, catalog: Catalog, stack: str) -> FleetPlan:
@@ -26,55 +42,117 @@ def plan(config: FleetConfig, catalog: Catalog, stack: str) -> FleetPlan:
     Raises:
         PlanError: The fleet cannot work; lists every broken rule.
     """
-    if faults := list(broken_rules(config, catalog, stack)):
+    if faults := [*unknown_names(config, catalog, stack), *wrong_types(config)]:
         raise PlanError(faults)
-    model, engine = catalog.models[config.model], catalog.engines[config.engine]
-    checkpoint = _checkpoint(model)
-    hosts = _hosts(config)
+    design, sized = settled(choose.design(config, catalog, stack))
+    if faults := list(broken(design, sized)):
+        raise PlanError(faults)
+    return _plan(design, sized, catalog)
+
+
+def _plan(design: Design, sized: Mapping[str, tuple[GpuMemory, Cache]], catalog: Catalog) -> FleetPlan:
+    load, checkpoint = load_time(design), pins.checkpoint(design)
+    unpinned = tuple(pins.missing(design))
     return FleetPlan(
-        stack=stack,
-        provider=config.machines.provider,
-        fabric=config.fabric,
-        image=_image(config.machines.image, catalog),
-        hosts=hosts,
-        # A lab host's cores are cores of this machine: the ranks share none as long as there are enough.
-        ranks=tuple(Rank(rank=i, host=host.name, core=i * host.cpus) for i, host in enumerate(hosts)),
-        ports=PORTS,
-        engine=_pin(engine),
+        stack=design.stack,
+        provider=design.config.machines.provider,
+        machine=_machine(design),
+        fabric=_fabric(design),
+        image=_image(design.config, catalog),
+        hosts=placement.hosts(design),
+        groups=tuple(_groups(design, sized)),
+        engine=pins.engine(design),
         checkpoint=checkpoint,
-        served_name=model.facts.served_name,
-        tensor_parallel=config.layout.tensor_parallel,
-        context=config.context,
-        kv_cache_gib=kv_cache_gib(config, model),
-        memory=rank_memory(config, model, engine),
-        disk_mib=engine.facts.disk_mib + mib(checkpoint.size),
-        packages=tuple(engine.facts.packages),
-        budget=budget(checkpoint.size, engine),
-        api_key=config.api_key,
-        evidence=_LAB_EVIDENCE,
-        warnings=(_LAB_WARNING,),
+        draft=pins.draft(design),
+        unpinned=unpinned,
+        served_name=design.model.facts.served_name,
+        context=design.context,
+        disk_mib=design.engine.facts.disk_mib + mib(checkpoint.stored_bytes),
+        packages=tuple(design.engine.facts.packages),
+        budget=budget(design),
+        load=load,
+        cost=cost(design, load),
+        api_key=design.config.api_key,
+        endpoint=_endpoint(design.model.facts),
+        standing=standing(design),
+        choices=traded(design, sized),
+        warnings=tuple(_warnings(design, sized)),
+        missing=tuple(_missing(design, len(unpinned))),
     )
 
 
-def _hosts(config: FleetConfig) -> tuple[PlannedHost, ...]:
-    machines = config.machines
-    return tuple(
-        PlannedHost(name=f"host-{i}", cpus=machines.cpus, memory_mib=machines.memory_gib * 1024)
-        for i in range(machines.hosts)
+def _groups(design: Design, sized: Mapping[str, tuple[GpuMemory, Cache]]) -> Iterator[EngineGroup]:
+    first = 0
+    for group in design.groups:
+        flags, env = options(design, group)
+        memory, cache = sized[group.name]
+        balanced = any(flag.name == "data-parallel-hybrid-lb" and flag.value is True for flag in flags)
+        yield EngineGroup(
+            name=group.name,
+            parallel=group.parallel,
+            ranks=placement.ranks(design, group, first, all_serve=balanced),
+            ports=_ports(group),
+            options=flags,
+            env=env,
+            memory=memory,
+            cache=cache,
+            max_num_seqs=group.max_num_seqs,
+        )
+        first += group.machines
+
+
+def _ports(group: GroupDesign) -> Ports:
+    return Ports(
+        http=_HTTP[group.name],
+        rendezvous=29501,
+        data_parallel=29550,
+        side_channel=None if group.name == "serve" else _SIDE_CHANNEL,
+        internal=29600,
     )
 
 
-def _checkpoint(model: Model) -> Checkpoint:
-    files = {path: (file.size, file.sha256) for path, file in model.checkpoint.files.items()}
-    return Checkpoint(name=model.name, revision=model.checkpoint.revision, files=files)
+def _endpoint(model: ModelFacts) -> Endpoint:
+    source = model.endpoint.source
+    return model.endpoint.model_copy(update={"source": model.sources.get(source, source)})
 
 
-def _image(name: str, catalog: Catalog) -> ImagePin:
-    image = catalog.images[name]
-    return ImagePin(name=name, suite=image.suite, packages=image.packages)
-
-
-def _pin(engine: Engine) -> EnginePin:
-    return EnginePin(
-        name=engine.name, release=engine.facts.release, lock=engine.lock, lock_digest=engine.lock_digest
+def _machine(design: Design) -> MachineType:
+    machine, machines = design.machine, design.config.machines
+    return MachineType(
+        name="lab-host" if isinstance(machines, LabMachines) else machines.type,
+        title=machine.title,
+        unit=machine.unit,
+        accelerator=machine.accelerator,
+        gpus=machine.gpus,
+        arch=machine.arch,
+        domain=machine.domain,
     )
+
+
+def _fabric(design: Design) -> FabricPlan:
+    fabric = design.fabric
+    return FabricPlan(name=design.fabric_name, title=fabric.title, kind=fabric.kind, pins=fabric.pins)
+
+
+def _image(config: FleetConfig, catalog: Catalog) -> ImagePin | None:
+    if not isinstance(config.machines, LabMachines):
+        return None
+    image = catalog.images[config.machines.image]
+    return ImagePin(name=config.machines.image, suite=image.suite, packages=image.packages)
+
+
+def _warnings(design: Design, sized: Mapping[str, tuple[GpuMemory, Cache]]) -> Iterator[str]:
+    yield from warnings(design, sized)
+    for group in design.groups:
+        yield from left_out(design, group)
+
+
+def _missing(design: Design, unpinned: int) -> Iterator[str]:
+    provider = design.config.machines.provider
+    if provider not in _PROVIDERS:
+        yield f"{provider} machines are planned and shown, and no provider of this release can claim any yet"
+    if unpinned:
+        pins_missing = "1 pin is missing" if unpinned == 1 else f"{unpinned} pins are missing"
+        yield f"{pins_missing} (`make lock STACK={design.stack}` looks them up where there is internet)"
+    if design.documented and design.documented.needs:
+        yield design.documented.needs

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 import openai
 import pytest
 
+from tests.lab import parser
 from tests.lab.outside import traces
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ def test_a_killed_up_is_taken_up_where_it_was_and_every_fault_of_the_mirror_is_n
     story: Checkout, wheel: Path
 ) -> None:
     _killed(story, r"host-0.*creating")
-    [weights] = story.cache.glob("checkpoints/*/*/*.safetensors")
+    [weights] = story.cache.glob("checkpoints/lab-qwen3-bf16/*/*.safetensors")
     whole = weights.read_bytes()
     wheel.unlink()
     story.spoil(weights, whole[:-1] + bytes([whole[-1] ^ 1]))
@@ -81,6 +82,10 @@ def test_a_rank_that_dies_while_starting_is_named_and_its_peers_are_stopped(stor
     assert running.finish() == 1
     assert f"rank 1 on {OTHER}" in _error(running.text)
     assert "inactive" in story.on(HEAD, "systemctl is-active rackstack-rank.service || true")
+
+
+def test_the_engines_own_parser_takes_every_command_of_every_shipped_stack(story: Checkout) -> None:
+    assert parser.answers(story.host(HEAD)) == parser.expected()
 
 
 def test_one_interrupt_ends_with_a_sentence_and_a_rerun_goes_on(story: Checkout) -> None:

@@ -56,10 +56,12 @@ def _host_inputs(
 
 
 def _common_inputs(plan: FleetPlan, fleet: str, network: Ensured) -> dict[str, Any]:
+    if (image := plan.image) is None:
+        raise ValueError(f"{plan.stack}: the plan of a lab fleet has no image")
     return {
         "fleet": fleet,
         "network": network.out("incarnation"),
         "subnet": network.out("subnet"),
         "bridge": network.out("bridge"),
-        "image": str(cache.image(plan.image.name, plan.image.suite, plan.image.packages)),
+        "image": str(cache.image(image.name, image.suite, image.packages)),
     }

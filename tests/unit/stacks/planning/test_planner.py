@@ -1,24 +1,20 @@
 """What the plan holds beside the commands."""
 
-from pathlib import Path
-
 import pytest
-import yaml
 
-from stacks.catalog import Catalog, load
-from stacks.config import KEY, parse
+from stacks.catalog import Catalog
+from stacks.config import parse
 from stacks.planning import FleetPlan, plan
+from tests.factories.stacks import NAMES, planned
 from tests.unit.stacks.cases import fleet
 
-STACK_FILES = sorted((Path(__file__).parents[4] / "stacks").glob("Pulumi.*.yaml"))
 EPHEMERAL = range(32768, 61000)
 """Linux's default `net.ipv4.ip_local_port_range`."""
 
 
-@pytest.mark.parametrize("file", STACK_FILES, ids=lambda file: file.name)
-def test_each_shipped_stack_can_be_planned(file: Path) -> None:
-    config = parse(yaml.safe_load(file.read_text())["config"][KEY], file.name)
-    assert plan(config, load(), file.name.split(".")[1]).ranks
+@pytest.mark.parametrize("stack", NAMES)
+def test_each_shipped_stack_can_be_planned(stack: str) -> None:
+    assert planned(stack).ranks
 
 
 def test_ports_are_distinct_and_outside_the_ephemeral_range(two_hosts: FleetPlan) -> None:
@@ -28,8 +24,8 @@ def test_ports_are_distinct_and_outside_the_ephemeral_range(two_hosts: FleetPlan
 
 
 def test_ranks_share_no_core(catalog: Catalog) -> None:
-    planned = plan(parse(fleet({"set": {"machines.cpus": 3}}), "test"), catalog, "lab")
-    assert [(rank.host, rank.core) for rank in planned.ranks] == [("host-0", 0), ("host-1", 3)]
+    wide = plan(parse(fleet({"set": {"machines.cpus": 3}}), "test"), catalog, "lab")
+    assert [(rank.host, rank.core) for rank in wide.ranks] == [("host-0", 0), ("host-1", 3)]
 
 
 def test_the_name_of_the_secret_is_passed_on(catalog: Catalog) -> None:
@@ -46,13 +42,19 @@ def test_deadlines_grow_with_the_bytes(two_hosts: FleetPlan) -> None:
     }
 
 
-def test_kv_cache_holds_one_longest_sequence(catalog: Catalog) -> None:
-    long = catalog.models["small"].facts.model_copy(update={"max_positions": 2**22})
-    models = {"small": catalog.models["small"].model_copy(update={"facts": long})}
-    config = parse(fleet({"set": {"context": 2**21 + 1, "machines.memory_gib": 8}}), "test")
-    # 2 (keys, values) x 2 layers x 2 heads of the rank x 64 x 2 bytes = 1 KiB a token.
-    assert plan(config, catalog.model_copy(update={"models": models}), "lab").kv_cache_gib == 3
+@pytest.mark.parametrize("stack", NAMES)
+def test_nothing_here_claims_a_gpu(stack: str) -> None:
+    assert any("on a GPU" in warning for warning in planned(stack).warnings)
 
 
-def test_nothing_here_claims_a_gpu(two_hosts: FleetPlan) -> None:
-    assert any("nothing here was run by us on a GPU" in warning for warning in two_hosts.warnings)
+def test_what_keeps_up_from_starting_is_said() -> None:
+    assert planned("lab").missing == ()
+    no_provider, pins, router = planned("kimi-k3-gb300-pd").missing
+    assert "no provider of this release can claim any" in no_provider
+    assert "1 pin is missing" in pins
+    assert "router" in router
+
+
+@pytest.mark.parametrize("stack", NAMES)
+def test_each_unpinned_thing_says_why(stack: str) -> None:
+    assert all(pin.what and pin.why for pin in planned(stack).unpinned)

@@ -1,0 +1,64 @@
+"""What a stack names must be known before anything can be planned."""
+
+import re
+from collections.abc import Collection, Iterator, Mapping
+
+from stacks.catalog import Catalog
+from stacks.config import KEY, FleetConfig, LabMachines
+from stacks.faults import nearest, shown
+
+_TYPES: Mapping[str, tuple[type, str]] = {
+    "enable-prefix-caching": (bool, "true or false"),
+    "gpu-memory-utilization": (float, "a number such as 0.9"),
+    "kv-cache-dtype": (str, "a number format such as fp8"),
+    "mamba-ssm-cache-dtype": (str, "a number format such as float32"),
+    "max-num-batched-tokens": (int, "a whole number such as 8192"),
+    "max-num-seqs": (int, "a whole number such as 64"),
+}
+"""Options that the planner reckons with → their type, in Python and in words."""
+
+LAB_HOST = "lab-host"
+NO_SPECULATION = "none"
+
+# Becomes a fleet's name with the checkout's digest behind it ("-3fa2c1"), and that names folders: 100 in all.
+_STACK = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,92}")
+
+
+def unknown_names(config: FleetConfig, catalog: Catalog, stack: str) -> Iterator[str]:
+    """Yield a sentence for every name that nothing stands behind."""
+    yield from _stack_names_a_fleet(stack)
+    machines = config.machines
+    if isinstance(machines, LabMachines):
+        yield from _known("machines.image", machines.image, catalog.images)
+    else:
+        yield from _known("machines.type", machines.type, set(catalog.machines) - {LAB_HOST})
+    yield from _known("fabric", config.fabric, catalog.fabrics)
+    yield from _known("engine", config.engine, catalog.engines)
+    yield from _known("model", config.model, catalog.models)
+    model = catalog.models.get(config.model)
+    if model and config.checkpoint:
+        yield from _known("checkpoint", config.checkpoint, model.checkpoints, f" of {config.model}")
+    if model and config.speculation:
+        drafts = {*model.facts.drafts, NO_SPECULATION}
+        yield from _known("speculation", config.speculation, drafts, f" of {config.model}")
+
+
+def wrong_types(config: FleetConfig) -> Iterator[str]:
+    """Yield a sentence for every option set by hand that the planner cannot reckon with."""
+    for name, (kind, words) in _TYPES.items():
+        value = config.flags.get(name)
+        if value is not None and type(value) is not kind:
+            yield f"{KEY}.flags.{name}: {shown(value)} is no such value; write {words}"
+
+
+def _stack_names_a_fleet(stack: str) -> Iterator[str]:
+    if not _STACK.fullmatch(stack):
+        yield (
+            f"stack: {shown(stack)} cannot name a fleet; rename it (`pulumi stack rename`) to at most 93 "
+            "letters, digits, '.', '_' or '-', with a letter or digit first"
+        )
+
+
+def _known(key: str, name: str, known: Collection[str], where: str = "") -> Iterator[str]:
+    if name not in known:
+        yield f"{KEY}.{key}: {shown(name)} is not in the catalog{where}; {nearest(name, sorted(known))}"

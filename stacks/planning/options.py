@@ -1,0 +1,104 @@
+"""Engine options and variables of every rank of an engine: who asks for what, merged, with the reasons."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from stacks.catalog.figures import Reasoned
+from stacks.planning.design import Design, GroupDesign
+from stacks.planning.layers import Kind, layers, voices
+from stacks.planning.planned import Wish, draft, long_context, planned
+from stacks.planning.reasons import Option, Origin
+from stacks.planning.versions import key
+
+
+def options(design: Design, group: GroupDesign) -> tuple[tuple[Option, ...], tuple[Option, ...]]:
+    """Return the engine options and the environment of all ranks of an engine, without its membership.
+
+    A later voice wins, and brings its reason along; of a JSON option it wins key by key.
+    """
+    flags, env = _collected(design, group, "flags"), _collected(design, group, "env")
+    return tuple(flags.values()), tuple(env.values())
+
+
+def left_out(design: Design, group: GroupDesign) -> tuple[str, ...]:
+    """Return a sentence for each option that the engine's lock is too old for, or not known to hold."""
+    found = (
+        f"{_spelled(name, kind)} is left out of {group.name}: it {lacking}; {reasoned.why}"
+        for kind in _KINDS
+        for _, name, reasoned in _asking(design, group, kind)
+        if (lacking := _lacking(design, reasoned.needs))
+    )
+    return tuple(dict.fromkeys(found))
+
+
+def merged(earlier: dict[str, Any], later: dict[str, Any]) -> dict[str, Any]:
+    """Return all keys of two JSON options; the later one wins key by key, also one level below."""
+    found = dict(earlier)
+    for name, value in later.items():
+        below = found.get(name)
+        found[name] = {**below, **value} if isinstance(below, dict) and isinstance(value, dict) else value
+    return found
+
+
+_KINDS: tuple[Kind, Kind] = ("flags", "env")
+
+
+def _collected(design: Design, group: GroupDesign, kind: Kind) -> dict[str, Option]:
+    found: dict[str, Option] = {}
+    for origin, name, reasoned in _asking(design, group, kind):
+        if not _lacking(design, reasoned.needs):
+            option = Option(
+                name=name, value=reasoned.value, why=reasoned.why, source=reasoned.source, origin=origin
+            )
+            found[name] = _joined(found[name], option) if name in found else option
+    return found
+
+
+def _asking(design: Design, group: GroupDesign, kind: Kind) -> Iterator[tuple[Origin, str, Reasoned]]:
+    """Yield who asks for what, the last word last; what the planner settled stands just before the hand."""
+    *documented, (_, by_hand) = layers(voices(design, group), kind)
+    said: dict[str, Reasoned] = {}
+    for origin, asked in (*documented, *long_context(design, kind), *draft(design, kind)):
+        said |= asked
+        yield from ((origin, name, reasoned) for name, reasoned in asked.items())
+    for name, wish in planned(design, group, kind).items():
+        if name not in by_hand and _speaks_up(wish, said.get(name)):
+            yield "planner", name, wish.reasoned
+    yield from (("hand", name, reasoned) for name, reasoned in by_hand.items())
+
+
+def _speaks_up(wish: Wish, said: Reasoned | None) -> bool:
+    """Return whether the planner has to say it: not where somebody has, nor what the engine does anyway."""
+    return wish.reasoned.value != (wish.default if said is None else said.value)
+
+
+def _joined(earlier: Option, later: Option) -> Option:
+    """Return the later option; where both are JSON, both with the reasons of both."""
+    if not (isinstance(earlier.value, dict) and isinstance(later.value, dict)):
+        return later
+    return Option(
+        name=later.name,
+        value=merged(earlier.value, later.value),
+        why=_both(earlier.why, later.why),
+        source=_both(earlier.source, later.source),
+        origin=later.origin,
+    )
+
+
+def _both(earlier: str, later: str) -> str:
+    return "; ".join(dict.fromkeys((earlier, later)))
+
+
+def _lacking(design: Design, needs: Mapping[str, str]) -> str:
+    """Return what the lock lacks of the packages that an option needs; empty where it lacks nothing."""
+    for package, least in needs.items():
+        if design.lock is None:
+            return f"needs {package} {least}, and the engine's lock is not pinned yet"
+        held = design.lock.packages.get(package)
+        if held is None or key(held) < key(least):
+            return f"needs {package} {least} or newer, and the engine's lock holds {held or 'none'}"
+    return ""
+
+
+def _spelled(name: str, kind: Kind) -> str:
+    return f"--{name}" if kind == "flags" else name

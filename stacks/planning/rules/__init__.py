@@ -1,0 +1,41 @@
+"""What makes a fleet impossible: a table of rules, each with its source; docs/rules.md is drawn from it."""
+
+from collections.abc import Iterator, Mapping
+from itertools import chain
+
+from stacks.planning.design import Design
+from stacks.planning.rules import (
+    by_hand,
+    caches,
+    capacity,
+    documented,
+    drafts,
+    engines,
+    fabrics,
+    split,
+    workloads,
+)
+from stacks.planning.rules.rule import Finding, Rule, Sized
+
+__all__ = ["RULES", "SECTIONS", "Finding", "Rule", "Sized", "broken"]
+
+SECTIONS: Mapping[str, tuple[Rule, ...]] = {
+    "Split and machines": split.RULES,
+    "Fabric": fabrics.RULES,
+    "Evidence and formats": documented.RULES,
+    "Engine": engines.RULES,
+    "Memory": capacity.RULES,
+    "Cache": caches.RULES,
+    "Drafts, and prefill and decode apart": drafts.RULES,
+    "Workload": workloads.RULES,
+    "Set by hand": by_hand.RULES,
+}
+"""Heading in docs/rules.md → rules."""
+
+RULES: tuple[Rule, ...] = tuple(chain.from_iterable(SECTIONS.values()))
+
+
+def broken(design: Design, sized: Sized) -> Iterator[str]:
+    """Yield every rule that a fleet breaks, as one sentence: the value, the rule, the way out, the source."""
+    for rule in RULES:
+        yield from rule.sentences(design, sized)

@@ -1,0 +1,220 @@
+"""Whether weights, cache and requests fit the memory of each GPU."""
+
+from collections.abc import Iterator
+
+from stacks.planning.choose.layout import title
+from stacks.planning.design import Design, GroupDesign
+from stacks.planning.rules.effective import spelled
+from stacks.planning.rules.rule import (
+    Finding,
+    Rule,
+    Sized,
+    called,
+    either,
+    gigabytes,
+    number_format,
+)
+from stacks.planning.sized import Cache, GpuMemory
+
+_MIB = 2**20
+_SIZES = ("block-size", "max-cudagraph-capture-size", "max-num-batched-tokens", "max-num-seqs")
+
+
+def _weights_and_a_request_fit(design: Design, sized: Sized) -> Iterator[Finding]:
+    for group in design.groups:
+        memory, cache = sized[group.name]
+        if fits(design, memory, cache):
+            continue
+        if design.lab:
+            yield _lab(memory)
+        elif memory.pool.high >= (cache.state_blocks + 2) * cache.block_bytes:
+            yield _context_too_long(design, group, memory, cache)
+        else:
+            yield _weights_too_large(design, group, memory, cache)
+
+
+def fits(design: Design, memory: GpuMemory, cache: Cache) -> bool:
+    """Return whether one request of the longest context fits beside the weights, at best."""
+    if design.lab:
+        return memory.needed <= memory.capacity
+    # The engine keeps one block back (v1/core/block_pool.py).
+    return cache.requests[0].size + cache.block_bytes <= memory.pool.high
+
+
+def _lab(memory: GpuMemory) -> Finding:
+    parts = ", ".join(f"{part.name} {_mib(part.size.high)}" for part in memory.parts)
+    return Finding(
+        "machines.memory_gib",
+        memory.capacity // 2**30,
+        f"is too little: a rank needs {_mib(memory.needed)} MiB ({parts}, KV cache {_mib(memory.pool.high)})",
+        f"write {-(-memory.needed // 2**30)} or more",
+    )
+
+
+def _mib(size: int) -> int:
+    return -(-size // _MIB)
+
+
+def _context_too_long(design: Design, group: GroupDesign, memory: GpuMemory, cache: Cache) -> Finding:
+    blocks = memory.pool.high // cache.block_bytes - cache.state_blocks - 1
+    longest = blocks * cache.block_tokens * group.parallel.decode_context_parallel
+    return Finding(
+        "workload.context",
+        design.context,
+        f"tokens take {gigabytes(cache.requests[0].size)} of each GPU, where "
+        f"{gigabytes(memory.pool.high)} are left "
+        f"beside the weights{_of(design, group)}",
+        f"write {longest} or less",
+    )
+
+
+def _weights_too_large(design: Design, group: GroupDesign, memory: GpuMemory, cache: Cache) -> Finding:
+    request = cache.requests[0]
+    parts = ", ".join(f"{part.name} {gigabytes(part.size.low or part.size.high)}" for part in memory.parts)
+    needs = sum(part.size.low or part.size.high for part in memory.parts) + request.size
+    return Finding(
+        "layout" if design.config.layout else "machines.type",
+        f"{title(group.parallel)} on {group.parallel.gpus} x {design.machine.accelerator} "
+        f"({gigabytes(memory.capacity)} each)",
+        f"cannot hold {called(design)} {number_format(design)}: each GPU needs at least "
+        f"{gigabytes(needs)} ({parts}, one request of {request.tokens:,} tokens "
+        f"{gigabytes(request.size)}) of the "
+        f"{gigabytes(memory.usable)} that the engine takes of it, {gigabytes(needs - memory.usable)} too much"
+        f"{_of(design, group)}",
+        f"take more GPUs or larger ones{_larger(design)}",
+    )
+
+
+def _of(design: Design, group: GroupDesign) -> str:
+    return f" ({group.name})" if len(design.groups) > 1 else ""
+
+
+def _larger(design: Design) -> str:
+    """Return documented layouts of this checkpoint that put less on each GPU."""
+    layouts = [each for each in design.model.facts.layouts if design.checkpoint_name in each.checkpoints]
+    gpus = sum(group.parallel.gpus for group in design.groups)
+    here = [
+        f"{each.title} on {each.layout.gpus} GPUs over {either(list(each.fabrics))}"
+        for each in layouts
+        if design.machine.accelerator in each.accelerators and each.layout.gpus > gpus
+    ]
+    there = sorted({name for each in layouts for name in each.accelerators} - {design.machine.accelerator})
+    if here:
+        return f"; documented here: {either(here)}"
+    return f"; documented on {either(there)}" if there else ""
+
+
+def _block_in_a_step(design: Design, sized: Sized) -> Iterator[Finding]:
+    for group in design.groups:
+        _, cache = sized[group.name]
+        if group.prefix_caching and cache.state_blocks and cache.block_tokens > group.batched_tokens:
+            yield Finding(
+                "flags.max-num-batched-tokens",
+                group.batched_tokens,
+                f"tokens of a step are fewer than the {cache.block_tokens} of a cache block, and "
+                "prefix caching "
+                f"keeps the state at the end of whole blocks{_of(design, group)}",
+                f"write max-num-batched-tokens: {cache.block_tokens} or more, or enable-prefix-caching: "
+                "false",
+            )
+
+
+def _states_for_requests(design: Design, sized: Sized) -> Iterator[Finding]:
+    by_hand = design.config.flags.get("max-num-seqs")
+    for group in design.groups if isinstance(by_hand, int) else ():
+        memory, cache = sized[group.name]
+        most = cache.blocks.high
+        if fits(design, memory, cache) and cache.state_blocks and (group.max_num_seqs or 0) > most:
+            yield Finding(
+                "flags.max-num-seqs",
+                group.max_num_seqs,
+                f"requests at once are more than the {most} blocks that fit, and the state of each takes one"
+                f"{_of(design, group)}",
+                f"write {most} or less",
+            )
+
+
+def _steps_serve_the_requests(design: Design, _: Sized) -> Iterator[Finding]:
+    by_hand = "max-num-batched-tokens" in design.config.flags
+    for group in design.groups:
+        seqs, tokens = group.max_num_seqs or 1, group.batched_tokens
+        if tokens < seqs:
+            yield Finding(
+                "flags.max-num-batched-tokens",
+                tokens,
+                f"tokens of a step are fewer than {seqs} requests at once, each of which takes one"
+                f"{_of(design, group)}",
+                f"write {seqs} or more, or fewer requests",
+            )
+        elif by_hand and tokens > seqs * design.context:
+            yield Finding(
+                "flags.max-num-batched-tokens",
+                tokens,
+                f"tokens of a step are more than {seqs} requests of {design.context} tokens can fill"
+                f"{_of(design, group)}",
+                f"write {seqs * design.context} or less",
+            )
+
+
+def _sizes_are_positive(design: Design, _: Sized) -> Iterator[Finding]:
+    for name in _SIZES:
+        value = design.config.flags.get(name, 1)
+        if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+            yield Finding(
+                f"flags.{name}",
+                spelled(value),
+                "is no size",
+                "write a whole number of 1 or more, or leave it out",
+            )
+
+
+def _share_of_memory(design: Design, _: Sized) -> Iterator[Finding]:
+    share = design.config.flags.get("gpu-memory-utilization")
+    if isinstance(share, float) and not 0 < share <= 1:
+        yield Finding(
+            "flags.gpu-memory-utilization",
+            share,
+            "is no share of a GPU's memory",
+            "write more than 0 and at most 1, for example 0.9",
+        )
+
+
+RULES = (
+    Rule(
+        "weights-and-a-request-fit",
+        "the weights and one request of the longest context fit each GPU",
+        "sizes of stacks/catalog; vLLM 0.33.0, fused_moe/config.py and v1/core/kv_cache_utils.py",
+        _weights_and_a_request_fit,
+    ),
+    Rule(
+        "block-in-a-step",
+        "with prefix caching, a block of a hybrid cache is at most --max-num-batched-tokens",
+        "https://github.com/vllm-project/vllm/issues/49141",
+        _block_in_a_step,
+    ),
+    Rule(
+        "states-for-requests",
+        "--max-num-seqs is at most the blocks of recurrent state",
+        "vLLM 0.33.0, vllm/config/compilation.py; https://github.com/vllm-project/vllm/pull/38632",
+        _states_for_requests,
+    ),
+    Rule(
+        "steps-serve-the-requests",
+        "--max-num-batched-tokens is at least --max-num-seqs, and by hand no more than those requests "
+        "can fill",
+        "vLLM 0.33.0, vllm/config/scheduler.py",
+        _steps_serve_the_requests,
+    ),
+    Rule(
+        "sizes-are-positive",
+        "sizes set by hand are whole numbers of 1 or more",
+        "vLLM 0.33.0, vllm/config/scheduler.py, cache.py and compilation.py",
+        _sizes_are_positive,
+    ),
+    Rule(
+        "share-of-memory",
+        "--gpu-memory-utilization is more than 0 and at most 1",
+        "vLLM 0.33.0, vllm/config/cache.py",
+        _share_of_memory,
+    ),
+)

@@ -1,0 +1,159 @@
+"""Whether what joins the GPUs can carry what the split sends over it."""
+
+from collections.abc import Iterator
+
+from stacks.planning.design import Design, GroupDesign
+from stacks.planning.rules.effective import KINDS, effective, setting, spelled
+from stacks.planning.rules.rule import Finding, Rule, Sized, either
+
+_NETWORKS = ("rdma", "ethernet")
+_ALL_TO_ALL = "all2all-backend"
+_PORTABLE = "allgather_reducescatter"
+"""The engine's own choice, which works on every fabric."""
+_FLASHINFER = "VLLM_ALLREDUCE_USE_FLASHINFER"
+
+
+def _joins_the_machines(design: Design, _: Sized) -> Iterator[Finding]:
+    if design.fabric_name not in design.machine.fabrics:
+        yield Finding(
+            "fabric",
+            design.fabric_name,
+            f"does not join machines of this type ({design.machine.title})",
+            f"write {either(list(design.machine.fabrics))}",
+        )
+
+
+def _inside_one_domain(design: Design, _: Sized) -> Iterator[Finding]:
+    domain, gpus = design.machine.domain, design.machine.gpus
+    if design.fabric.kind in _NETWORKS or design.count * gpus <= domain:
+        return
+    networks = [name for name in design.machine.fabrics if name in _NETWORKS]
+    for group in design.groups:
+        parallel = group.parallel
+        if parallel.gpus > domain:
+            tensor = parallel.tensor_parallel
+            what = f"one tensor parallel group of {tensor}" if tensor > domain else f"{parallel.gpus} GPUs"
+            yield Finding(
+                "fabric",
+                design.fabric_name,
+                f"cannot join {what}: {design.machine.title} has {domain} GPUs in one domain",
+                f"write fabric: {either(networks) or 'of another machine type'}, which says that the "
+                "ranks talk over "
+                f"a network, or a layout of at most {domain} GPUs",
+            )
+    if all(group.parallel.gpus <= domain for group in design.groups):
+        yield Finding(
+            "fabric",
+            design.fabric_name,
+            f"cannot join {design.count} {design.machine.unit}s of {gpus} GPUs: {design.machine.title} "
+            f"has {domain} "
+            "GPUs in one domain",
+            f"write fabric: {either(networks) or 'of another machine type'}",
+        )
+
+
+def _carries_the_options(design: Design, _: Sized) -> Iterator[Finding]:
+    """Compare options of engines that span machines with what cannot work on the fabric between those."""
+    for group in design.groups:
+        for kind in KINDS if group.machines > 1 else ():
+            for name, option in effective(design, group, kind).items():
+                if why := _unfit(design, name, spelled(option.value)):
+                    yield Finding(
+                        f"{kind}.{name}",
+                        spelled(option.value),
+                        f"is not for {design.fabric.title}: {why}",
+                        _instead(design, name),
+                    )
+
+
+def _unfit(design: Design, name: str, value: str) -> str | None:
+    """Return why a value cannot work across the fabric; None where it can."""
+    if why := design.fabric.refused.get(f"{name}={value}"):
+        return why
+    known = {*design.fabric.all_to_all, _PORTABLE}
+    if name == _ALL_TO_ALL and value not in known and not design.config.accept_undocumented:
+        return f"there, {either(sorted(known))} are documented"
+    return None
+
+
+def _instead(design: Design, name: str) -> str:
+    if name == _ALL_TO_ALL:
+        return f"write {either([*design.fabric.all_to_all, _PORTABLE])}"
+    return "leave it out, or take a layout inside one machine"
+
+
+def _reduces_over_the_network(design: Design, _: Sized) -> Iterator[Finding]:
+    for group in design.groups:
+        crosses = group.machines > 1 and group.parallel.tensor_parallel > design.machine.gpus
+        if crosses and design.fabric.kind == "rdma" and design.family.vendor == "nvidia":
+            yield from _reduces(design, group)
+
+
+def _reduces(design: Design, group: GroupDesign) -> Iterator[Finding]:
+    flags, env = effective(design, group, "flags"), effective(design, group, "env")
+    compilation = flags.get("compilation-config")
+    if setting(flags, "compilation-config", "pass_config", "fuse_allreduce_rms") is not False:
+        yield Finding(
+            "flags.compilation-config",
+            spelled(compilation.value if compilation else None),
+            f"leaves FlashInfer's fused all-reduce on for a tensor parallel group across "
+            f"{design.fabric.title}, where "
+            "it waits for an NVLink domain that is not there",
+            "write compilation-config: {pass_config: {fuse_allreduce_rms: false}}",
+        )
+    if setting(env, _FLASHINFER) != "0":
+        yield Finding(
+            f"env.{_FLASHINFER}",
+            setting(env, _FLASHINFER) or "unset",
+            f"lets FlashInfer take MNNVL for a tensor parallel group across {design.fabric.title}, where "
+            "it hangs",
+            f'write {_FLASHINFER}: "0"',
+            "https://github.com/vllm-project/vllm/issues/45800",
+        )
+
+
+def _spreads_something(design: Design, _: Sized) -> Iterator[Finding]:
+    backend = design.config.flags.get(_ALL_TO_ALL)
+    if backend is not None and not any(group.parallel.expert_parallel for group in design.groups):
+        yield Finding(
+            f"flags.{_ALL_TO_ALL}",
+            backend,
+            "moves tokens between experts, and the layout spreads none",
+            "write expert_parallel: true in the layout, or leave it out",
+        )
+
+
+RULES = (
+    Rule(
+        "fabric-joins-the-machines",
+        "the fabric is one that the machine type has",
+        "stacks/catalog/machines",
+        _joins_the_machines,
+    ),
+    Rule(
+        "inside-one-domain",
+        "the GPUs of a fleet lie in one NVLink or Infinity Fabric domain, or the stack names a network "
+        "(fabric: rdma)",
+        "https://recipes.vllm.ai/moonshotai/Kimi-K3; domain sizes of the catalog",
+        _inside_one_domain,
+    ),
+    Rule(
+        "fabric-carries-the-options",
+        "all-to-all and MoE backends are ones that work across the fabric: deepep_v2 on RDMA, "
+        "flashinfer_nvlink_one_sided on NVLink, no mega-MoE across RDMA",
+        "https://recipes.vllm.ai/moonshotai/Kimi-K3 (notes)",
+        _carries_the_options,
+    ),
+    Rule(
+        "no-nvlink-all-reduce-over-a-network",
+        "no FlashInfer (MNNVL) all-reduce where a tensor parallel group crosses RDMA",
+        "https://github.com/vllm-project/vllm/issues/51986",
+        _reduces_over_the_network,
+    ),
+    Rule(
+        "all-to-all-needs-experts",
+        "an all-to-all backend set by hand needs expert parallel",
+        "https://recipes.vllm.ai/Qwen/Qwen3.8-2.4T-A95B (strategy overrides)",
+        _spreads_something,
+    ),
+)

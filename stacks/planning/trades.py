@@ -1,0 +1,112 @@
+"""What a size costs: open sizes are settled, and the choices say what else there was."""
+
+from collections.abc import Iterator, Mapping
+
+from stacks.planning.design import Design, GroupDesign
+from stacks.planning.memory import size
+from stacks.planning.reasons import Alternative, Choice
+from stacks.planning.sized import Cache, GpuMemory
+
+Sized = Mapping[str, tuple[GpuMemory, Cache]]
+_BATCHED = "max-num-batched-tokens"
+
+
+def settled(design: Design) -> tuple[Design, Sized]:
+    """Return the design with its sizes raised to what the cache needs, and what then fits."""
+    raised = [_raised(design, group) for group in design.groups]
+    choices = tuple(choice for _, found in raised for choice in found)
+    names = {choice.what for choice in choices}
+    design = design.model_copy(
+        update={
+            "groups": tuple(group for group, _ in raised),
+            "choices": (*(choice for choice in design.choices if choice.what not in names), *choices),
+        }
+    )
+    return design, {group.name: size(design, group) for group in design.groups}
+
+
+def _raised(design: Design, group: GroupDesign) -> tuple[GroupDesign, tuple[Choice, ...]]:
+    """Return a group whose steps hold one block, which a prefix cache over recurrent state needs."""
+    block = size(design, group)[1].block_tokens
+    default = group.batched_tokens == design.engine.facts.batched_tokens
+    recurrent = design.model.facts.shape.recurrent is not None
+    if not (default and recurrent and group.prefix_caching and block > group.batched_tokens):
+        return group, ()
+    choice = Choice(
+        what=_BATCHED if group.name == "serve" else f"{_BATCHED} of {group.name}",
+        value=f"{block:,}",
+        why=f"with a prefix cache a step must hold one block of {block:,} tokens",
+        source="https://github.com/vllm-project/vllm/issues/49141",
+        alternatives=(Alternative(value=f"{group.batched_tokens:,}", why_not="the engine would refuse it"),),
+    )
+    return group.model_copy(update={"batched_tokens": block}), (choice,)
+
+
+def traded(design: Design, sized: Sized) -> tuple[Choice, ...]:
+    """Return all choices, those of context and prefix cache with what their alternatives would hold."""
+    context = Choice(
+        what="max-model-len",
+        value=f"{design.context:,}",
+        why="the longest request of the workload; what is not reserved serves more requests",
+        source="workload.context",
+        alternatives=tuple(_contexts(design, sized)),
+    )
+    rest = (
+        choice.model_copy(update={"alternatives": tuple(_without_prefixes(design, sized))})
+        if choice.what == "enable-prefix-caching" and choice.value == "on"
+        else choice
+        for choice in design.choices
+    )
+    machines = Choice(
+        what="machines",
+        value=f"{design.count} x {design.machine.title}",
+        why="what the layout needs" if _count(design) is None else "set by hand",
+        source="layout" if _count(design) is None else "stack file",
+    )
+    return (machines, context, *rest, *_interface(design))
+
+
+def _interface(design: Design) -> Iterator[Choice]:
+    """Yield by which network interface the ranks meet, where they need one and it is not known yet."""
+    if design.lab or design.count == 1:
+        return
+    yield Choice(
+        what="network interface of the ranks",
+        value="that of each host's route to the head",
+        why=(
+            "nobody knows it before the hosts are listed; GLOO_SOCKET_IFNAME and NCCL_SOCKET_IFNAME are "
+            "filled in for each host then, and stand in no command here"
+        ),
+        source="https://github.com/vllm-project/recipes/tree/main/strategies",
+    )
+
+
+def _count(design: Design) -> int | None:
+    return design.config.machines.count
+
+
+def _contexts(design: Design, sized: Sized) -> Iterator[Alternative]:
+    facts = design.model.facts.context
+    for tokens in sorted({facts.native, facts.longest} - {design.context}):
+        if tokens > design.context:
+            longer = design.model_copy(update={"context": tokens})
+            yield Alternative(value=f"{tokens:,}", why_not=_compared(design, sized, longer))
+
+
+def _without_prefixes(design: Design, sized: Sized) -> Iterator[Alternative]:
+    groups = tuple(group.model_copy(update={"prefix_caching": False}) for group in design.groups)
+    off = design.model_copy(update={"groups": groups})
+    yield Alternative(
+        value="off", why_not=f"prompts that begin alike are computed again; {_compared(design, sized, off)}"
+    )
+
+
+def _compared(design: Design, sized: Sized, other: Design) -> str:
+    """Return how many requests the engine that writes answers would hold instead."""
+    group, then = design.groups[-1], other.groups[-1]
+    now = sized[group.name][1].requests[0]
+    instead = size(other, then)[1].requests[0]
+    return (
+        f"the cache would hold at most {instead.high:,.1f} requests of {instead.tokens:,} tokens at once, "
+        f"and holds {now.high:,.1f} of {now.tokens:,} now"
+    )
