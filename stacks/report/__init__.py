@@ -1,5 +1,8 @@
 """A plan as a person reads it."""
 
-from stacks.report.text import text
+from stacks.report.document import json, summary
+from stacks.report.markdown import markdown
+from stacks.report.snippet import snippet
+from stacks.report.svg import svg
 
-__all__ = ["text"]
+__all__ = ["json", "markdown", "snippet", "summary", "svg"]

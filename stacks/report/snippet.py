@@ -1,0 +1,58 @@
+"""A client of the planned model, ready to run."""
+
+import json
+from collections.abc import Iterator
+
+from stacks.planning import FleetPlan
+
+_OPENAI = ("temperature", "top_p", "presence_penalty", "frequency_penalty", "seed")
+"""Settings that the OpenAI client knows by name; the engine takes the others from `extra_body`."""
+
+
+def snippet(plan: FleetPlan, endpoint: str) -> str:
+    """Return a Python program that asks the model one question; it reads the key from OPENAI_API_KEY.
+
+    Args:
+        plan: The fleet.
+        endpoint: Base URL of the API, which ends in `/v1`.
+    """
+    lines = (
+        "from openai import OpenAI",
+        "",
+        "# The key is read from the variable OPENAI_API_KEY.",
+        f"client = OpenAI(base_url={_text(endpoint)}, timeout={plan.endpoint.timeout})",
+        "answer = client.chat.completions.create(",
+        *(f"    {argument}," for argument in _arguments(plan)),
+        ")",
+        *_reading(plan),
+        "",
+    )
+    return "\n".join(lines)
+
+
+def _arguments(plan: FleetPlan) -> Iterator[str]:
+    known = plan.endpoint
+    yield f"model={_text(plan.served_name)}"
+    yield 'messages=[{"role": "user", "content": "Name three primes above 100."}]'
+    yield f"max_tokens={known.max_tokens}"
+    if known.efforts:
+        yield f"reasoning_effort={_text(known.efforts[0])}"
+    yield from (f"{name}={value}" for name, value in known.sampling.items() if name in _OPENAI)
+    if others := {name: value for name, value in known.sampling.items() if name not in _OPENAI}:
+        yield f"extra_body={json.dumps(others)}"
+
+
+def _reading(plan: FleetPlan) -> Iterator[str]:
+    known = plan.endpoint
+    yield "message = answer.choices[0].message"
+    if known.reasoning_parser:
+        yield 'print(getattr(message, "reasoning", None))'
+    yield "print(message.content)"
+    if known.tool_parser:
+        yield "# With tools=[…] the calls come in message.tool_calls: check each against its schema."
+    if known.preserved_thinking is True:
+        yield "# In the next turn send the message back with its reasoning: the model keeps what it thought."
+
+
+def _text(value: str) -> str:
+    return json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,170 @@
+"""The report holds what a person decides by, in that order, and reads well in a terminal."""
+
+import re
+import shlex
+import subprocess
+from collections.abc import Mapping, Sequence
+
+import pytest
+
+from stacks.planning import FleetPlan, commands
+from stacks.report import markdown
+from stacks.report.shell import options
+from tests.unit.stacks.report.conftest import MADE_UP
+from tools.report import planned
+
+SECTIONS = [
+    "Know before `up`",
+    "Machines (baremetal)",
+    "Checkpoint",
+    "What each GPU holds",
+    "Requests at once",
+    "Choices",
+    "Pins",
+    "Time and cost",
+    "Ports (TCP)",
+    "Commands (host names stand for addresses)",
+    "Why each option (as the first rank that has it writes it)",
+    "Evidence",
+    "Endpoint",
+    "Sources",
+]
+
+
+@pytest.fixture(scope="module")
+def report() -> str:
+    return markdown(MADE_UP["two trays"])
+
+
+def test_a_small_fleet_takes_few_screens() -> None:
+    assert len(markdown(planned("lab")).splitlines()) <= 180
+
+
+def test_sections_come_in_the_order_of_decisions(report: str) -> None:
+    assert re.findall(r"^## (.*)$", report, re.MULTILINE) == SECTIONS
+
+
+def test_prose_fits_a_terminal(shipped: FleetPlan) -> None:
+    prose, code = [], False
+    for line in markdown(shipped).splitlines():
+        code ^= line.startswith("```")
+        if not (code or line.startswith(("    ", "Rank "))):
+            prose.append(line)
+    # A path or an address stays whole, however long it is.
+    assert [line for line in prose if len(line) > 100 and len(line.split()) > 2] == []
+
+
+def test_commands_paste_into_a_shell_as_they_run(shipped: FleetPlan) -> None:
+    expected = commands(shipped, {host.name: host.name for host in shipped.hosts})
+    assert read(markdown(shipped)) == {
+        (one.group, one.rank, one.host): ({"env": dict(one.env)}, list(one.argv)) for one in expected
+    }
+
+
+Read = dict[tuple[str, int, str], tuple[dict[str, dict[str, str]], list[str]]]
+
+
+def read(report: str) -> Read:
+    """Return the commands of a report: pasted, or those of another rank with the words that differ."""
+    found: Read = {}
+    for rank, group, host, rest in re.findall(
+        r"^Rank (\d+) of (\w+) on ([\w-]+): ?(.*)$", report, re.MULTILINE
+    ):
+        at = (group, int(rank), host)
+        if not rest:
+            _, _, after = report.partition(f"Rank {rank} of {group} on {host}:\n\n")
+            block, _, _ = after.partition("\n\n")
+            found[at] = parsed(words(block))
+            continue
+        like = re.match(r"as rank (\d+) of (\w+), but with (.*)", rest)
+        assert like
+        env, argv = next(value for key, value in found.items() if key[:2] == (like[2], int(like[1])))
+        own = [shlex.split(each) for each in re.findall(r"`([^`]*)`", like[3])]
+        found[at] = changed(env["env"], argv, own)
+    return found
+
+
+def words(block: str) -> list[str]:
+    shell = subprocess.run(
+        ["sh", "-c", f"printf '%s\\n' {block}"], capture_output=True, text=True, check=True
+    )
+    return shell.stdout.splitlines()
+
+
+def parsed(pasted: Sequence[str]) -> tuple[dict[str, dict[str, str]], list[str]]:
+    assert pasted[0] == "env"
+    start = next(i for i, word in enumerate(pasted) if word.startswith("/"))
+    return {"env": dict(word.split("=", 1) for word in pasted[1:start])}, list(pasted[start:])
+
+
+def changed(
+    env: Mapping[str, str], argv: Sequence[str], own: Sequence[Sequence[str]]
+) -> tuple[dict[str, dict[str, str]], list[str]]:
+    new = {each[0]: each for each in own if each[0].startswith("--")}
+    variables = dict(each[0].split("=", 1) for each in own if not each[0].startswith("--"))
+    return {"env": {**env, **variables}}, [
+        word for group in options(tuple(argv)) for word in new.get(group[0], group)
+    ]
+
+
+def test_every_option_has_its_reason(shipped: FleetPlan) -> None:
+    report = " ".join(markdown(shipped).split())
+    asked = [option for group in shipped.groups for option in (*group.options, *group.env)]
+    assert [option.name for option in asked if f": {' '.join(option.why.split())} [" not in report] == []
+
+
+@pytest.mark.parametrize(
+    "fact",
+    [
+        "# made-up: someone/Some-Model on 2 trays (8 \N{MULTIPLICATION SIGN} GPU4)",
+        "**documented on other versions; not startable yet: 1 pin missing**; nothing here was run by us on",
+        "- **not startable yet**: no machine is listed",
+        "- not pinned: revision of the draft, because nobody has written it down",
+        "- this plan is made up",
+        "| tray-1 | 0      | 4 \N{MULTIPLICATION SIGN} GPU4 | serve  | 1    | TP 4\N{EN DASH}7",
+        "revision 9f62e4e9fffbd0a83ddd60e1c209d828994b3569",
+        "(1,560,936,091,448 bytes, shards: 96)",
+        "| weights            | 181.71\N{EN DASH}182.54 GiB |",
+        "| NCCL               | up to 3.73 GiB    |",
+        "- NCCL: buffers [assumption]",
+        "| 32,768                     | 28     | 0.55 GiB | 101\N{EN DASH}131     |",
+        "up to 306",
+        "- pool: 2,825\N{EN DASH}3,673 blocks of 21,233,664 bytes",
+        "- the reserve of the CUDA graphs is not exact",
+        "- **layout: TP8**: it needs the fewest machines [made up]",
+        "  - set by hand, it costs: 4 GPUs more than the planner's own",
+        "  - not TP16: twice the machines",
+        "engine engine-1.2.3: release 1.2.3 for cu130, stacks/catalog/locks/engine-1.2.3.lock",
+        "driver 580 or newer; NCCL 2.28.9",
+        "NVLink: IMEX unknown",
+        "- reading the weights: 98 s to 195 s; each machine reads 8 GB/s",
+        "- an hour of 8 GPUs: 52.00 USD; offer 1, 2026-11-30",
+        "- loading and one evaluation: unknown",
+        "first completion 60 min",
+        "8000 on tray-0",
+        "29501 on tray-0",
+        "- `--max-model-len 32768`: max-model-len is asked for [made up]",
+        "  - 111 tok/s, published for: batch 1; never a promise",
+        "(not recorded: driver, NCCL, fabric, revision): it answers [made up]",
+        "reasoning effort: high, low (the",
+        'client = OpenAI(base_url="http://tray-0:8000/v1", timeout=3600)',
+    ],
+)
+def test_it_holds(report: str, fact: str) -> None:
+    assert " ".join(fact.split()) in " ".join(report.split())
+
+
+def test_pools_of_data_parallel_ranks_and_both_engines_are_told() -> None:
+    apart = markdown(MADE_UP["six trays apart"])
+    assert "in each of 16" in apart
+    assert "5600 and up on prefill: prefill hands its cache to decode" in apart
+    assert "29550 on tray-2: the data parallel ranks meet" in apart
+    assert "decode alone:" in apart
+
+
+def test_sources_have_one_number_each() -> None:
+    report = markdown(planned("kimi-k3-gb300"))
+    listed = re.findall(r"^(\d+)\. (.*)$", report.split("## Sources\n")[1], re.MULTILINE)
+    assert [int(number) for number, _ in listed] == list(range(1, len(listed) + 1))
+    assert len({source for _, source in listed}) == len(listed)
+    assert {number for number, _ in listed} <= set(re.findall(r"\[(\d+)\]", report))

@@ -1,0 +1,80 @@
+"""The client snippet runs, and asks as the model wants to be asked."""
+
+import sys
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import pytest
+
+from stacks.planning import FleetPlan
+from stacks.report import snippet
+from tests.unit.stacks.report.conftest import MADE_UP
+
+URL = "http://10.0.0.1:8000/v1"
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """Stand in for the OpenAI client; what it was asked."""
+    seen: dict[str, Any] = {}
+    message = SimpleNamespace(content="101, 103, 107", reasoning="they are prime", tool_calls=None)
+
+    def create(**arguments: Any) -> SimpleNamespace:
+        seen["create"] = arguments
+        return SimpleNamespace(choices=[SimpleNamespace(message=message)])
+
+    def client(**arguments: Any) -> SimpleNamespace:
+        seen["client"] = arguments
+        return SimpleNamespace(chat=SimpleNamespace(completions=SimpleNamespace(create=create)))
+
+    module = ModuleType("openai")
+    module.OpenAI = client  # type: ignore[attr-defined] # a stand-in module has what is put in it
+    monkeypatch.setitem(sys.modules, "openai", module)
+    return seen
+
+
+def run(plan: FleetPlan) -> None:
+    exec(compile(snippet(plan, URL), "snippet", "exec"), {})  # noqa: S102 - that it runs is the point
+
+
+def test_it_runs_for_every_shipped_stack(shipped: FleetPlan, asked: dict[str, Any]) -> None:
+    run(shipped)
+    known = shipped.endpoint
+    assert asked["client"] == {"base_url": URL, "timeout": known.timeout}
+    assert asked["create"]["model"] == shipped.served_name
+    assert asked["create"]["max_tokens"] == known.max_tokens
+    sent = {**asked["create"], **asked["create"].get("extra_body", {})}
+    assert {name: sent[name] for name in known.sampling} == dict(known.sampling)
+    assert sent.get("reasoning_effort") == next(iter(known.efforts), None)
+
+
+def test_it_shows_reasoning_apart_and_tells_of_tools(
+    asked: dict[str, Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan = MADE_UP["two trays"]
+    run(plan)
+    assert capsys.readouterr().out == "they are prime\n101, 103, 107\n"
+    assert asked["create"]["extra_body"] == {"top_k": 20}
+    text = snippet(plan, URL)
+    assert "message.tool_calls" in text
+    assert "with its reasoning" in text
+
+
+def test_a_model_without_reasoning_gets_the_shortest() -> None:
+    plan = MADE_UP["two trays"]
+    plain = plan.endpoint.model_copy(
+        update={
+            "reasoning_parser": None,
+            "tool_parser": None,
+            "efforts": (),
+            "preserved_thinking": "unknown",
+            "sampling": {},
+        }
+    )
+    text = snippet(plan.model_copy(update={"endpoint": plain}), URL)
+    assert not any(word in text for word in ("reasoning", "tool", "extra_body", "temperature"))
+
+
+def test_quotes_in_names_stay_inside(asked: dict[str, Any]) -> None:
+    run(MADE_UP["two trays"].model_copy(update={"served_name": 'a"b\\c'}))
+    assert asked["create"]["model"] == 'a"b\\c'
