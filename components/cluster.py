@@ -13,27 +13,35 @@ if TYPE_CHECKING:
 
 
 class GpuCluster(pulumi.ComponentResource):
-    """Machines of one provider joined by one fabric (nvlink, rdma; ethernet in the lab).
+    """Machines joined by one fabric (NVLink, Infinity Fabric or RDMA; Ethernet in the lab); their parent."""
 
-    Attributes:
-        fabric: The fabric.
-        machines: What the provider declared.
-    """
-
-    def __init__(
-        self, plan: FleetPlan, fleet: str, inventory: pulumi.Resource, opts: pulumi.ResourceOptions
-    ) -> None:
-        """Declare the machines.
+    def __init__(self, plan: FleetPlan, opts: pulumi.ResourceOptions) -> None:
+        """Declare it without its machines.
 
         Args:
             plan: The fleet.
-            fleet: Its name on shared ground.
-            inventory: The fleet's record. Its end sweeps all machines, so they are replaced when it is.
             opts: The parent, and what everything depends on.
         """
-        super().__init__("rack:fleet:GpuCluster", "cluster", {}, opts)
-        provider = import_module(f"components.machines.{plan.provider}.declare")
-        below = pulumi.ResourceOptions(parent=self, depends_on=opts.depends_on, replace_with=[inventory])
-        self.fabric = plan.fabric
-        self.machines: Declared = provider.declare(plan, fleet, below)
+        machines = {"machine": plan.machine.title, "machines": len(plan.hosts), "fabric": plan.fabric.title}
+        super().__init__("rack:fleet:GpuCluster", "cluster", machines, opts)
         self.register_outputs({})
+
+
+def machines(
+    plan: FleetPlan,
+    fleet: str,
+    cluster: GpuCluster,
+    inventory: pulumi.Resource,
+) -> Declared:
+    """Declare the machines of a plan.
+
+    Args:
+        plan: The fleet.
+        fleet: Its name on shared ground.
+        cluster: Their parent.
+        inventory: The fleet's record. Its end sweeps all machines, so they are replaced when it is.
+    """
+    provider = import_module(f"components.machines.{plan.provider}.declare")
+    opts = pulumi.ResourceOptions(parent=cluster, depends_on=[inventory], replace_with=[inventory])
+    declared: Declared = provider.declare(plan, fleet, opts)
+    return declared

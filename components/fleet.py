@@ -8,15 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 import pulumi
 
+from components import cluster, results
 from components.cluster import GpuCluster
 from components.fleet_inventory import Inventory
 from components.hosts import roles, variables
 from components.hosts.playbook import Playbook
+from components.planned import PlannedFleet
 from components.plugin.resource import Ensured
 from components.readiness.completion import Completion
 from components.serving.key import ApiKey
-from stacks import planning, report
-from stacks.errors import ConfigError
+from stacks import report
+from stacks.errors import ConfigError, PlanError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -31,6 +33,24 @@ def fleet_id(stack: str, root: Path) -> str:
     return f"{stack}-{hashlib.sha256(str(root).encode()).hexdigest()[:6]}"
 
 
+def declare(plan: FleetPlan) -> Mapping[str, Any]:
+    """Declare a fleet and return the stack's outputs; a preview tells the whole plan.
+
+    What lacks something that `up` needs is declared in a preview only, as far as it is known.
+
+    Raises:
+        ConfigError: The stack has no secret of the name that the plan gives.
+        PlanError: Something is missing and this is no preview.
+    """
+    key = _configured_key(plan.api_key)
+    if plan.missing and not pulumi.runtime.is_dry_run():
+        raise PlanError([f"{plan.stack}: `up` cannot start this fleet yet: {'; '.join(plan.missing)}"])
+    if pulumi.runtime.is_dry_run():
+        # The engine shortens long outputs, but no message.
+        pulumi.info(report.markdown(plan))
+    return (PlannedFleet(plan) if plan.missing else Fleet(plan, key)).results
+
+
 class Fleet(pulumi.ComponentResource):
     """One fleet, from nothing to a completion.
 
@@ -38,12 +58,11 @@ class Fleet(pulumi.ComponentResource):
         results: The stack's outputs by name.
     """
 
-    def __init__(self, plan: FleetPlan) -> None:
-        """Declare everything of a plan."""
+    def __init__(self, plan: FleetPlan, key: pulumi.Output[str] | None) -> None:
+        """Declare everything of a plan; an API key is made where none is given."""
         super().__init__("rack:fleet:Fleet", plan.stack, {}, None)
         self._plan = plan
         self._fleet = fleet_id(plan.stack, ROOT)
-        configured = _configured_key(plan.api_key)
         inventory = Ensured(
             Inventory,
             "inventory",
@@ -51,9 +70,10 @@ class Fleet(pulumi.ComponentResource):
             pulumi.ResourceOptions(parent=self),
         )
         self._below = pulumi.ResourceOptions(parent=self, depends_on=[inventory])
-        self._cluster = GpuCluster(plan, self._fleet, inventory, self._below)
-        self._key = configured or Ensured(ApiKey, "api-key", {"fleet": self._fleet}, self._below).out("key")
-        self._hosts = [self._cluster.machines.records[host.name] for host in plan.hosts]
+        self._cluster = GpuCluster(plan, self._below)
+        self._machines = cluster.machines(plan, self._fleet, self._cluster, inventory)
+        self._key = key or Ensured(ApiKey, "api-key", {"fleet": self._fleet}, self._below).out("key")
+        self._hosts = [self._machines.records[host.name] for host in plan.hosts]
         self._addresses = pulumi.Output.all(*self._hosts).apply(_addresses)
         self._endpoint = self._addresses.apply(
             lambda addresses: f"http://{addresses[plan.head.host]}:{plan.ports.http}/v1"
@@ -83,9 +103,7 @@ class Fleet(pulumi.ComponentResource):
             "fleet": self._fleet,
             "playbook": name,
             "hosts": self._hosts,
-            "variables": self._cluster.machines.mirror.apply(
-                lambda mirror: variables.variables(plan, name, mirror)
-            ),
+            "variables": self._machines.mirror.apply(lambda mirror: variables.variables(plan, name, mirror)),
             "host_variables": self._addresses.apply(
                 lambda addresses: variables.host_variables(plan, name, addresses)
             ),
@@ -114,12 +132,12 @@ class Fleet(pulumi.ComponentResource):
     def _results(self) -> dict[str, Any]:
         plan = self._plan
         return {
+            **results.of_the_plan(plan),
             "endpoint": self._endpoint,
-            "model": plan.served_name,
             "apiKey": pulumi.Output.secret(self._key),
             "hosts": self._addresses,
-            "commands": self._addresses.apply(lambda addresses: _commands(plan, addresses)),
-            "plan": report.text(plan),
+            "commands": self._addresses.apply(lambda addresses: results.commands(plan, addresses)),
+            "snippet": self._endpoint.apply(lambda endpoint: report.snippet(plan, endpoint)),
         }
 
 
@@ -136,7 +154,3 @@ def _configured_key(name: str | None) -> pulumi.Output[str] | None:
 
 def _addresses(records: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     return {record["name"]: record["address"] for record in records}
-
-
-def _commands(plan: FleetPlan, addresses: Mapping[str, str]) -> list[dict[str, Any]]:
-    return [command.model_dump(mode="json") for command in planning.commands(plan, addresses)]

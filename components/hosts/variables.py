@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from stacks.planning import commands
-from stacks.planning.plan import FleetPlan, Rank
+from stacks.planning.plan import EngineGroup, FleetPlan
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -41,13 +41,13 @@ def host_variables(plan: FleetPlan, playbook: str, addresses: Mapping[str, str])
     """
     if playbook != "serve":
         return {}
-    ranks = {rank.rank: rank for rank in plan.ranks}
+    groups = {group.name: group for group in plan.groups}
     return {
         command.host: {
             "serve_rank": command.rank,
             "serve_argv": list(command.argv),
             "serve_env": dict(command.env),
-            "serve_ports": _ports(plan, ranks[command.rank]),
+            "serve_ports": _ports(groups[command.group], command.rank),
         }
         for command in commands(plan, addresses)
     }
@@ -56,12 +56,15 @@ def host_variables(plan: FleetPlan, playbook: str, addresses: Mapping[str, str])
 def _prepare(plan: FleetPlan) -> dict[str, Any]:
     return {
         "prepare_packages": list(plan.packages),
-        "prepare_memory_mib": plan.memory.total,
+        # Hosts are alike; in the lab, where alone their memory is looked at, each carries one rank.
+        "prepare_memory_mib": -(-plan.groups[0].memory.needed // 2**20),
         "prepare_disk_mib": plan.disk_mib,
     }
 
 
 def _engine(plan: FleetPlan, mirror: str) -> dict[str, Any]:
+    if plan.engine.lock is None:
+        raise ValueError(f"{plan.stack}: a plan without a lock of its engine is no plan to carry out")
     return {
         "engine_name": plan.engine.name,
         "engine_release": plan.engine.release,
@@ -84,6 +87,6 @@ def _checkpoint(plan: FleetPlan, mirror: str) -> dict[str, Any]:
     }
 
 
-def _ports(plan: FleetPlan, rank: Rank) -> list[int]:
-    ports = plan.ports
-    return [ports.http, ports.rendezvous, ports.internal] if rank == plan.head else [ports.internal]
+def _ports(group: EngineGroup, rank: int) -> list[int]:
+    ports = group.ports
+    return [ports.http, ports.rendezvous, ports.internal] if rank == group.head.rank else [ports.internal]

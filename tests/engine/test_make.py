@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -28,6 +29,10 @@ class Checkout:
     def drive(self, verb: str, stack: str = "lab") -> subprocess.CompletedProcess[str]:
         """Do what `make VERB STACK=stack` does once everything is installed."""
         return self._call(sys.executable, "-m", "tools.drive", verb, stack)
+
+    def bootstrap(self, stack: str) -> subprocess.CompletedProcess[str]:
+        """Do what `make up STACK=stack` does before that."""
+        return self._call(sys.executable, "-m", "tools.bootstrap", "--stack", stack)
 
     def set_secret(self, name: str, value: str) -> None:
         """Do what the README says: Pulumi itself, with the backend and the passphrase of `make`."""
@@ -91,7 +96,7 @@ def test_a_salt_that_pulumi_left_in_the_stack_file_by_hand_is_no_obstacle(
 def test_a_secret_that_was_set_with_the_passphrase_of_make_is_read(checkout: Checkout) -> None:
     file = checkout.home / STACK_FILE
     assert "14 to create" in checkout.drive("preview").stdout
-    file.write_text(file.read_text().replace("    context:", "    api_key: apiKey\n    context:"))
+    file.write_text(file.read_text().replace("    workload:", "    api_key: apiKey\n    workload:"))
     refused = checkout.drive("preview")
     assert "`pulumi config set --secret apiKey`" in refused.stdout
     checkout.set_secret("apiKey", "rk-own")
@@ -105,9 +110,32 @@ def test_an_unknown_stack_is_told_with_those_that_exist(checkout: Checkout, verb
     refused = checkout.drive(verb, "lob")
     assert refused.returncode == 1
     assert refused.stdout == ""
-    assert refused.stderr == (
-        "STACK=lob: there is no Pulumi.lob.yaml in stacks/: use one of ['lab'] or write it\n"
-    )
+    assert refused.stderr.startswith("STACK=lob: there is no Pulumi.lob.yaml in stacks/: use one of ['kimi-")
+    assert "'lab'" in refused.stderr
+    assert refused.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("verb", ["up", "preview", "down"])
+def test_a_stack_file_that_is_no_yaml_is_refused_with_line_and_column(checkout: Checkout, verb: str) -> None:
+    if verb == "down":
+        checkout.drive("preview")
+    file = checkout.home / STACK_FILE
+    file.write_text(file.read_text().replace("    model: ", "    model = "))
+    refused = checkout.drive(verb)
+    assert refused.returncode == 1
+    assert re.fullmatch(r"stacks/Pulumi\.lab\.yaml:\d+:\d+: is not YAML: .*\n", refused.stderr)
+    assert refused.stdout == ""
+
+
+def test_a_fleet_without_machines_is_previewed_and_not_brought_up(checkout: Checkout) -> None:
+    preview = checkout.drive("preview", "kimi-k3-gb300")
+    assert "rack:fleet:Machine tray-1 create" in preview.stdout, preview.stderr
+    needs = checkout.bootstrap("kimi-k3-gb300")
+    assert (needs.returncode, needs.stdout, needs.stderr) == (0, "", "")
+    up = checkout.drive("up", "kimi-k3-gb300")
+    assert up.returncode != 0
+    assert "`up` cannot start this fleet yet" in up.stdout
+    assert checkout.changed() == ""
 
 
 def test_outputs_of_a_stack_that_was_never_up_say_how_to_have_them(checkout: Checkout) -> None:

@@ -10,41 +10,113 @@ from tests.factories.project import change_fleet, copy_project
 from tests.factories.pulumi import Pulumi
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 
 @pytest.fixture
-def lab(tmp_path: Path) -> Pulumi:
-    """Return the stack `lab` of a copy of this project."""
-    copy_project(tmp_path / "project")
-    made = Pulumi(tmp_path / "project", tmp_path / "state", "lab")
-    made.run("stack", "init", "lab")
+def stack(tmp_path: Path) -> Callable[[str], Pulumi]:
+    """Return what makes a stack of a copy of this project."""
+
+    def made(name: str) -> Pulumi:
+        copy_project(tmp_path / "project")
+        pulumi = Pulumi(tmp_path / "project", tmp_path / "state", name)
+        pulumi.run("stack", "init", name)
+        return pulumi
+
     return made
 
 
+@pytest.fixture
+def lab(stack: Callable[[str], Pulumi]) -> Pulumi:
+    """Return the stack `lab`."""
+    return stack("lab")
+
+
+def preview(pulumi: Pulumi, code: int = 0) -> str:
+    return pulumi.run("preview", "--stack", pulumi.stack, code=code)
+
+
 def test_every_fault_of_a_stack_file_is_shown_at_once_before_any_resource(lab: Pulumi) -> None:
-    change_fleet(lab.home, colour="red", context="long", model="${MODEL}", layout={})
-    shown = lab.run("preview", "--stack", "lab", code=1)
-    for fault in ("colour", "context", "${MODEL}", "tensor_parallel"):
-        assert fault in shown
+    change_fleet(lab.home, colour="red", workload={"context": "long"}, model="${MODEL}", layout=[2])
+    shown = preview(lab, code=1)
+    for path in ("colour", "workload.context", "model", "layout"):
+        assert f"stacks/Pulumi.lab.yaml: rackstack:fleet.{path}: " in shown
     assert "Traceback" not in shown
-    assert "Inventory" not in shown
+    assert "rack:fleet:" not in shown
 
 
 def test_a_floating_pin_is_refused_with_those_that_exist(lab: Pulumi) -> None:
     change_fleet(lab.home, engine="latest")
-    shown = lab.run("preview", "--stack", "lab", code=1)
+    shown = preview(lab, code=1)
     assert "latest" in shown
-    assert "vllm-cpu-0.32.0" in shown
+    assert "vllm-0.33.0-cu130" in shown
 
 
 def test_a_key_that_is_no_secret_of_the_stack_is_refused_with_the_way_out(lab: Pulumi) -> None:
     change_fleet(lab.home, api_key="myKey")
-    shown = lab.run("preview", "--stack", "lab", code=1)
-    assert "pulumi config set --secret myKey" in shown
+    assert "pulumi config set --secret myKey" in preview(lab, code=1)
 
 
 def test_a_preview_shows_the_plan_and_what_is_known(lab: Pulumi) -> None:
-    shown = lab.run("preview", "--stack", "lab")
+    shown = preview(lab)
     assert 'model   : "lab-qwen3"' in shown
+    assert "# lab: lab-qwen3 on 2 hosts" in shown
     assert "14 to create" in shown
+
+
+@pytest.mark.parametrize(
+    ("name", "machines", "ranks"),
+    [
+        ("kimi-k3-gb300", ["tray-0", "tray-1"], ["serve-0", "serve-1"]),
+        ("kimi-k3-gb300-pd", ["tray-0", "tray-3"], ["prefill-0", "prefill-1", "decode-0", "decode-1"]),
+        ("qwen38-gb300-fp8-pp3", ["tray-0", "tray-2"], ["serve-0", "serve-2"]),
+    ],
+)
+def test_a_fleet_without_machines_is_shown_whole(
+    stack: Callable[[str], Pulumi], name: str, machines: list[str], ranks: list[str]
+) -> None:
+    shown = preview(stack(name))
+    for machine in machines:
+        assert f"rack:fleet:Machine {machine} create" in shown
+    for rank in ranks:
+        assert f"rack:fleet:Rank {rank} create" in shown
+    assert f"# {name}: " in shown
+    assert "## Commands" in shown
+    for output in ("commands", "contract", "cost", "evidence", "missing", "model", "plan"):
+        assert f"    {output.ljust(8)}: " in shown
+
+
+def test_up_of_a_fleet_without_machines_is_refused_in_one_sentence(stack: Callable[[str], Pulumi]) -> None:
+    kimi = stack("kimi-k3-gb300")
+    shown = kimi.up(code=1)
+    [sentence] = {line.partition("error: ")[2] for line in shown.splitlines() if "error: " in line}
+    assert sentence.startswith("kimi-k3-gb300: `up` cannot start this fleet yet: ")
+    assert "baremetal" in sentence
+    assert "make lock STACK=kimi-k3-gb300" in sentence
+    assert kimi.state() == {}
+    assert "rack:fleet" not in shown
+
+
+def test_a_fleet_that_cannot_work_is_refused_with_a_line_for_each_reason(
+    stack: Callable[[str], Pulumi],
+) -> None:
+    qwen = stack("qwen38-gb300-fp8-pp3")
+    change_fleet(
+        qwen.home,
+        qwen.stack,
+        layout={"tensor_parallel": 12},
+        env={"VLLM_ATTENTION_BACKEND": "FLASHINFER"},
+        workload={
+            "context": 2_000_000,
+            "concurrency": 8,
+            "traffic": "interactive",
+            "prefer": "least-hardware",
+        },
+    )
+    shown = preview(qwen, code=1)
+    reasons = [line.removeprefix("    error: ").strip() for line in shown.splitlines() if "]" in line]
+    for path in ("layout.tensor_parallel", "env.VLLM_ATTENTION_BACKEND", "workload.context"):
+        assert any(reason.startswith(f"rackstack:fleet.{path}: ") for reason in reasons), shown
+    assert "Traceback" not in shown
+    assert "rack:fleet:" not in shown

@@ -22,9 +22,9 @@ def copy_project(home: Path) -> None:
             shutil.copy2(ROOT / name, home / name)
 
 
-def change_fleet(home: Path, **wanted: Any) -> None:
-    """Change top-level values of the fleet in the stack file `lab` of a copy."""
-    path = home / "stacks" / "Pulumi.lab.yaml"
+def change_fleet(home: Path, stack: str = "lab", /, **wanted: Any) -> None:
+    """Change top-level values of the fleet in a stack file of a copy."""
+    path = home / "stacks" / f"Pulumi.{stack}.yaml"
     written = yaml.safe_load(path.read_text())
     written["config"]["rackstack:fleet"].update(wanted)
     path.write_text(yaml.safe_dump(written))

@@ -4,10 +4,12 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Mapping
+from typing import Any
 
-from stacks.errors import RackstackError
+from stacks import config
+from stacks.errors import ConfigError, RackstackError
 from tools.bootstrap import checkpoint, engine, image, packages, wheels
-from tools.bootstrap.work import tell
+from tools.bootstrap.work import CHECKOUT, tell
 
 _STEPS: Mapping[str, Callable[[], object]] = {
     "packages": packages.ensure,
@@ -26,7 +28,10 @@ def main() -> int:
     parser.add_argument(
         "--if-possible", action="store_true", help="do nothing where no lab can run, unless CI=true"
     )
+    parser.add_argument("--stack", help="what this stack needs: nothing of the lab unless it is one of it")
     wanted = parser.parse_args()
+    if wanted.stack and not _of_the_lab(wanted.stack):
+        return 0
     if wanted.if_possible and os.environ.get("CI") != "true" and (found := packages.obstacles()):
         tell("bootstrap", f"nothing prepared for the lab: {'; '.join(found)}")
         return 0
@@ -40,6 +45,15 @@ def main() -> int:
         print(error, file=sys.stderr)
         return 1
     return 0
+
+
+def _of_the_lab(stack: str) -> bool:
+    file = CHECKOUT / "stacks" / f"Pulumi.{stack}.yaml"
+    try:
+        fleet: Any = config.read(file.read_text(), file.name)
+        return bool(fleet["machines"]["provider"] == "lab")
+    except (OSError, ConfigError, LookupError, TypeError):
+        return False  # whatever is wrong with the file is told by those who need it
 
 
 sys.exit(main())

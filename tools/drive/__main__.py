@@ -18,7 +18,8 @@ def up(session: Session) -> int:
     if _pending(session) and (status := session.operate("refresh", *forget)):
         return status
     outputs = session.outputs()
-    print(farewell.text(session.stack, outputs["model"], outputs["endpoint"]))
+    told = {name: outputs[name] for name in ("model", "endpoint", "snippet")}
+    print(farewell.text(session.stack, **told))
     return 0
 
 

@@ -11,20 +11,19 @@ printf 'Authorization: Bearer %s' "$KEY" |
   curl -sS {endpoint}/chat/completions -H @- -H 'Content-Type: application/json' \\
   -d '{{"model": "{model}", "max_tokens": 32, "messages": [{{"role": "user", "content": "Hello"}}]}}'; echo
 
-OPENAI_API_KEY=$KEY OPENAI_BASE_URL={endpoint} .venv/bin/python -c '
-from openai import OpenAI
-talk = [{{"role": "user", "content": "Hello"}}]
-answer = OpenAI().chat.completions.create(model="{model}", messages=talk, max_tokens=32)
-print(answer.choices[0].message.content)'
+OPENAI_API_KEY=$KEY .venv/bin/python - <<'END'
+{snippet}
+END
 """
 
 
-def text(stack: str, model: str, endpoint: str) -> str:
+def text(stack: str, model: str, endpoint: str, snippet: str) -> str:
     """Return the words with commands that work when pasted into a shell.
 
     Args:
         stack: Name of the stack.
         model: Name of the model in the API.
         endpoint: Base URL of the API, which ends in `/v1`.
+        snippet: A Python program that asks the model one question.
     """
-    return _TEXT.format(stack=stack, model=model, endpoint=endpoint)
+    return _TEXT.format(stack=stack, model=model, endpoint=endpoint, snippet=snippet.strip())

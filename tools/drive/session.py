@@ -8,6 +8,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+from stacks import config
 from stacks.errors import Refusal
 from tools.bootstrap import engine
 from tools.bootstrap.work import CHECKOUT
@@ -133,7 +134,11 @@ class Session:
 
         `stack init` writes a salt into the stack file of its project. It gets a project
         of the same name in `.state`, so that the committed file is never touched.
+
+        Raises:
+            ConfigError: The stack file is none; what is wrong has its line and column.
         """
+        self._written()
         if self.exists():
             return
         self.forget()
@@ -162,11 +167,17 @@ class Session:
         if backend.recover(self.environment["PULUMI_BACKEND_URL"], _PROJECT, self.stack):
             self.ask("cancel", "--yes", "--stack", self.stack)
 
+    def _written(self) -> str:
+        """Return the committed file; Pulumi would tell its faults one by one and without their column."""
+        text = self.committed.read_text()
+        config.read(text, f"stacks/{self.committed.name}")
+        return text
+
     def _renew_copy(self) -> None:
         """Bring the working copy up to the committed file, with this stack's own salt."""
         owned = [path for path in (self.copy, self._init / self.committed.name) if path.exists()]
         ours = self.environment.get("PULUMI_CONFIG_PASSPHRASE_FILE") == str(_passphrase_file())
-        text = salted(self.committed.read_text(), owned[0].read_text() if owned else "", ours=ours)
+        text = salted(self._written(), owned[0].read_text() if owned else "", ours=ours)
         if not self.copy.exists() or self.copy.read_text() != text:
             self.copy.write_text(text)
 

@@ -25,7 +25,7 @@ def test_urls_are_below_the_mirror_with_or_without_a_slash_at_its_end(plan: plan
 
 def test_a_host_is_asked_for_what_the_plan_needs(plan: planning.FleetPlan) -> None:
     asked = variables(plan, "prepare", "http://m")
-    assert asked["prepare_memory_mib"] == plan.memory.total
+    assert asked["prepare_memory_mib"] == -(-plan.groups[0].memory.needed // 2**20)
     assert asked["prepare_disk_mib"] == plan.disk_mib
 
 
