@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
-from tools.bench import playbooks
-from tools.bench.figure import Figure, none_of, ratio, surplus
+from tools.bench import planning, playbooks
+from tools.bench.figure import Figure, at_most, none_of, ratio, stated, surplus
 from tools.bench.watch import ansible_during
 
 
@@ -24,16 +24,25 @@ def test_a_process_of_ansible_is_seen_and_others_are_not() -> None:
     [
         (ratio("up", 11.04, 10.0, most=1.1), ratio("up", 11.1, 10.0, most=1.1)),
         (surplus("look", 2.54, 1.0, most=1.5), surplus("look", 2.6, 1.0, most=1.5)),
+        (at_most("plan", 0.0504, most=0.05), at_most("plan", 0.0506, most=0.05)),
         (none_of("Ansible", 0), none_of("Ansible", 1)),
     ],
-    ids=["ratio", "surplus", "count"],
+    ids=["ratio", "surplus", "time", "count"],
 )
 def test_what_is_shown_is_what_is_judged(kept: Figure, above: Figure) -> None:
     assert kept.kept
     assert not above.kept
 
 
+def test_planning_is_timed_in_processes_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(planning, "_PROCESSES", 1)
+    rows = {figure.what: figure for figure in planning.figures()}
+    assert len(rows) == 4
+    assert rows["plan of kimi-k3-gb300, catalog loaded"].limit == "≤ 50 ms"
+
+
 def test_a_figure_is_a_row_of_the_table() -> None:
+    assert stated("import", 0.4).row == "| import | 400 ms |  | – |"  # noqa: RUF001 - a dash of the table
     assert (
         ratio("up ÷ floor", 11.0, 10.0, most=1.25).row == "| up ÷ floor | 1.10 | 11.0 s ÷ 10.0 s | ≤ 1.25 |"
     )

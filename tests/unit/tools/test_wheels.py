@@ -3,12 +3,19 @@
 import re
 
 import pytest
+from packaging.tags import Tag, parse_tag
 
 from stacks import catalog
-from tools.bootstrap import wheels
+from stacks.catalog import Lock
 from tools.bootstrap.work import CHECKOUT
+from tools.lock import wheels
 
-LOCKS = [engine.lock for engine in catalog.load().engines.values()]
+LOCKS = [
+    lock.path
+    for engine in catalog.load().engines.values()
+    for lock in engine.locks.values()
+    if isinstance(lock, Lock)
+]
 
 
 @pytest.mark.parametrize("lock", LOCKS)
@@ -25,13 +32,18 @@ def test_nothing_of_the_lock_is_left_out(lock: str) -> None:
     assert sum(hashes) == text.count("--hash=sha256:")
 
 
-def test_pip_is_asked_for_wheels_of_the_hosts_the_newest_first() -> None:
-    words = wheels.target("3.12", "aarch64-manylinux_2_17")
-    assert words[:4] == ["--python-version", "3.12", "--implementation", "cp"]
-    assert words[4:10] == ["--abi", "cp312", "--abi", "abi3", "--abi", "none"]
-    platforms = words[11::2]
-    assert platforms[0] == "manylinux_2_17_aarch64"
-    assert platforms[12:] == [
-        f"{each}_aarch64"
-        for each in ("manylinux_2_5", "manylinux2014", "manylinux2010", "manylinux1", "linux")
-    ]
+def test_wheels_of_the_hosts_fit_and_no_others() -> None:
+    fitting = wheels.Target("3.12", "aarch64-manylinux_2_28").tags
+    for tag in ("cp312-cp312-manylinux_2_28", "cp38-abi3-manylinux2014", "cp312-none-manylinux_2_17"):
+        assert _tag(f"{tag}_aarch64") in fitting
+    assert _tag("py3-none-any") in fitting
+    for tag in ("manylinux_2_34_aarch64", "manylinux_2_28_x86_64", "win_arm64"):
+        assert _tag(f"cp312-cp312-{tag}") not in fitting
+    assert _tag("cp311-cp311-manylinux_2_28_aarch64") not in fitting
+    newest, older = (_tag(f"cp312-cp312-manylinux_2_{minor}_aarch64") for minor in (28, 17))
+    assert fitting[newest] < fitting[older] < fitting[_tag("py3-none-any")]
+
+
+def _tag(text: str) -> Tag:
+    (tag,) = parse_tag(text)
+    return tag
