@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from stacks.errors import RackstackError
-from tools.bench import chain, playbooks, project
+from tools.bench import chain, planning, playbooks, project
 from tools.bench.figure import Figure, none_of, ratio, surplus
 from tools.bench.watch import ansible_during
 from tools.bootstrap.work import tell
@@ -22,7 +22,8 @@ def measure(session: Session) -> Iterator[Figure]:
     lab, floor = project.lab(session), project.floor(session)
     try:
         yield _first(session, lab)
-        yield _preview(lab, floor)
+        yield from _previews(lab, floor)
+        yield from planning.figures()
         yield from _second(lab, floor)
         yield _playbooks(session)
     finally:
@@ -39,12 +40,13 @@ def _first(session: Session, lab: project.Project) -> Figure:
     return ratio("first `up` ÷ longest chain of its resources", wall, longest, most=1.1)
 
 
-def _preview(lab: project.Project, floor: project.Project) -> Figure:
+def _previews(lab: project.Project, floor: project.Project) -> Iterator[Figure]:
     tell("bench", "previews")
-    ours, least = project.in_turn(
-        _ROUNDS, lambda: lab.seconds("preview", _BLIND), lambda: floor.seconds("preview", _BLIND)
-    )
-    return ratio("`preview` without looking ÷ floor", ours, least, most=1.25)
+    planned = project.planned(planning.STACK)
+    looks = (partial(each.seconds, "preview", _BLIND) for each in (lab, planned, floor))
+    ours, planning_only, least = project.in_turn(_ROUNDS, *looks)
+    yield ratio("`preview` without looking ÷ floor", ours, least, most=1.25)
+    yield ratio(f"`preview` of {planning.STACK} ÷ floor", planning_only, least, most=1.3)
 
 
 def _second(lab: project.Project, floor: project.Project) -> Iterator[Figure]:

@@ -39,6 +39,18 @@ def surplus(what: str, ours: float, least: float, most: float) -> Figure:
     return Figure(what, f"{shown} s", parts, f"≤ +{most} s", float(shown) <= most)
 
 
+def at_most(what: str, seconds: float, most: float) -> Figure:
+    """Return how long something took; what is shown, whole milliseconds, is what is judged."""
+    shown = round(seconds * 1000)
+    limit = round(most * 1000)
+    return Figure(what, f"{shown} ms", "", f"≤ {limit} ms", shown <= limit)
+
+
+def stated(what: str, seconds: float) -> Figure:
+    """Return how long something took that has no limit of its own."""
+    return Figure(what, f"{seconds * 1000:.0f} ms", "", "–", kept=True)  # noqa: RUF001 - a dash of the table
+
+
 def none_of(what: str, seen: int) -> Figure:
     """Return a count that must be none."""
     return Figure(what, str(seen), "", "0", seen == 0)

@@ -7,7 +7,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from statistics import median
 
+import yaml
+
 from stacks.errors import Refusal
+from tools.bootstrap.work import CHECKOUT
 from tools.drive.session import STATE, Session
 
 _FLOOR = Path(__file__).parent / "floor"
@@ -72,16 +75,29 @@ def lab(session: Session) -> Project:
 
 def floor(session: Session) -> Project:
     """Return the floor's project in a backend of its own, up."""
-    home = STATE / "floor"
-    shutil.rmtree(home, ignore_errors=True)
-    (home / "backend").mkdir(parents=True)
-    shutil.copy(_FLOOR / "Pulumi.yaml", home)
-    own = Session(session.stack)
-    own.environment["PULUMI_BACKEND_URL"] = f"file://{home / 'backend'}"
-    own.ask("stack", "init", "floor", "--no-select", folder=home)
-    project = Project(own, _FLOOR, "floor", home / "Pulumi.floor.yaml")
+    project = _apart(session.stack, "floor", _FLOOR)
     project.seconds("up", "--yes", "--skip-preview")
     return project
+
+
+def planned(stack: str) -> Project:
+    """Return this project with another of its stacks, in a backend of its own; nothing is up."""
+    return _apart(stack, stack, CHECKOUT, CHECKOUT / "stacks" / f"Pulumi.{stack}.yaml")
+
+
+def _apart(session: str, stack: str, folder: Path, *config: Path) -> Project:
+    home = STATE / stack
+    shutil.rmtree(home, ignore_errors=True)
+    (home / "backend").mkdir(parents=True)
+    # Without `stackConfigDir`, so that the stack's salt goes here too.
+    name = yaml.safe_load((folder / "Pulumi.yaml").read_text())["name"]
+    (home / "Pulumi.yaml").write_text(f"name: {name}\nruntime: python\n")
+    for file in config:
+        shutil.copy(file, home)
+    own = Session(session)
+    own.environment["PULUMI_BACKEND_URL"] = f"file://{home / 'backend'}"
+    own.ask("stack", "init", stack, "--no-select", folder=home)
+    return Project(own, folder, stack, home / f"Pulumi.{stack}.yaml")
 
 
 def in_turn(rounds: int, *commands: Callable[[], float]) -> Sequence[float]:
