@@ -87,7 +87,13 @@ def nearest(word: str, known: list[str]) -> str:
 
 
 def _text(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, default=str)
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    # What JSON leaves as it is may still break a line or turn it around.
+    return text if text.isprintable() else "".join(map(_seen, text))
+
+
+def _seen(character: str) -> str:
+    return character if character.isprintable() else json.dumps(character)[1:-1]
 
 
 def _sentences(found: Sequence[_Found], depth: int = 0) -> Iterator[tuple[Location, str]]:
@@ -145,7 +151,8 @@ def _untold(found: _Found) -> tuple[Location, str]:
 def _of_a_value(fault: ErrorDetails, where: Place) -> str:
     kind, value, field = fault["type"], fault["input"], where.field
     context = fault.get("ctx", {})
-    if kind in {"missing", "string_too_short"} or value is None:
+    blank = isinstance(value, str) and not value.strip() and kind.startswith("string_")
+    if kind == "missing" or blank or value is None:
         state = "missing" if kind == "missing" else "empty"
         return f"is {state}: {_description(field)}; write it{_example(field) or _with_keys(where)}"
     text = shown(value, field)
@@ -157,7 +164,12 @@ def _of_a_value(fault: ErrorDetails, where: Place) -> str:
     if kind == "literal_error":
         return f"{text} is not known here; it must be {context['expected']}"
     if kind == "value_error":
-        return f"{text} {context['error']}{_example(field)}"
+        # The keys of a mapping that do not go together: the rule names those that matter.
+        return (
+            f"{context['error']}"
+            if isinstance(value, dict)
+            else f"{text} {context['error']}{_example(field)}"
+        )
     return f"{text} does not fit; it must be {said(where.kind) or _description(field)}{_example(field)}"
 
 

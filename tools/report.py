@@ -10,6 +10,7 @@ from stacks.errors import RackstackError, Refusal
 from stacks.faults import nearest
 
 _STACKS = Path(__file__).resolve().parent.parent / "stacks"
+_WORDS = ("STACK", "FORMAT")
 _FORMATS: Mapping[str, Callable[[planning.FleetPlan], str]] = {
     "md": report.markdown,
     "svg": report.svg,
@@ -39,26 +40,35 @@ def planned(stack: str) -> planning.FleetPlan:
         RackstackError: The stack is refused, or there is no such stack.
     """
     file, source = _STACKS / f"Pulumi.{stack}.yaml", f"stacks/Pulumi.{stack}.yaml"
-    known = sorted(each.stem.removeprefix("Pulumi.") for each in _STACKS.glob("Pulumi.*.yaml"))
+    known = sorted(
+        each.stem.removeprefix("Pulumi.") for each in _STACKS.glob("Pulumi.*.yaml") if each.is_file()
+    )
     if stack not in known:
         raise Refusal(f"STACK={stack}: there is no {source}; {nearest(stack, known)}")
-    wanted = config.parse(config.read(file.read_text(), source), source)
+    wanted = config.parse(config.read(config.text_of(file, source), source), source)
     return planning.plan(wanted, catalog.load(), stack)
 
 
-def main(stack: str, form: str) -> int:
+def main(*words: str) -> int:
     """Print the report and return the exit status; refusals come one per line on stderr."""
+    if len(words) != len(_WORDS):
+        print(f"usage: python -m tools.report {' '.join(_WORDS)}", file=sys.stderr)
+        return 2
     try:
-        text = written(stack, form)
+        text = written(*words)
     except RackstackError as refused:
         print(refused, file=sys.stderr)
         return 1
     try:
         sys.stdout.buffer.write(text.encode())
         sys.stdout.flush()
-    except BrokenPipeError:
-        # The reader (`| head`) has seen enough; without this Python complains once more at its end.
+    except OSError as error:
+        # Without this Python complains once more at its end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if isinstance(error, BrokenPipeError):  # the reader (`| head`) has seen enough
+            return 0
+        print(f"the report cannot be written to stdout: {error.strerror}; make room there", file=sys.stderr)
+        return 1
     return 0
 
 

@@ -12,7 +12,7 @@ from stacks.config.fleet import (
     Workload,
 )
 from stacks.config.parse import KEY, parse
-from stacks.config.stack_file import read
+from stacks.config.stack_file import read, text_of
 
 __all__ = [
     "KEY",
@@ -27,4 +27,5 @@ __all__ = [
     "Workload",
     "parse",
     "read",
+    "text_of",
 ]

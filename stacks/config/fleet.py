@@ -1,24 +1,27 @@
 """The shape of `rackstack:fleet`; descriptions and examples also feed the schema and the fault sentences."""
 
 from collections.abc import Mapping
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import Discriminator, Field, Tag
+from pydantic import Discriminator, Field, Tag, model_validator
 
 from stacks.config.quantities import Day, Duration, Speed
 from stacks.values import Value
 
 MOST = 1024
-"""More machines, or ranks in one dimension, than anybody means."""
+"""More machines, or GPUs of a layout, than anybody means."""
 
 Count = Annotated[int, Field(ge=1, le=MOST)]
 """Of machines, cores or ranks: past any fleet, so that a slip of the keyboard is refused here."""
 Tokens = Annotated[int, Field(ge=1, le=10**8)]
 Requests = Annotated[int, Field(ge=1, le=10**6)]
 Gibibytes = Annotated[int, Field(ge=1, le=2**16)]
-Scalar = bool | int | float | str
+Scalar = bool | int | Annotated[float, Field(allow_inf_nan=False)] | str
 Setting = Scalar | list[Scalar] | dict[str, Scalar | list[Scalar] | dict[str, Scalar]]
 """The value of an engine option: false is the `--no-` form, a mapping is written as JSON."""
+
+Reason = Annotated[str, Field(pattern=r"\S")]
+"""A text for people, in their words, which may look like placeholders."""
 
 Name = Annotated[
     str,
@@ -91,6 +94,12 @@ class Parallelism(Value):
         """Return the number of GPUs."""
         return self.tensor_parallel * self.pipeline_parallel * self.data_parallel
 
+    @model_validator(mode="after")
+    def _can_be_meant(self) -> Self:
+        split = f"{self.tensor_parallel} x {self.pipeline_parallel} x {self.data_parallel}"
+        _few_enough(self.gpus, f"tensor x pipeline x data parallel is {split}")
+        return self
+
 
 class Disaggregated(Value):
     """Prefill and decode by engines of their own."""
@@ -102,6 +111,16 @@ class Disaggregated(Value):
     def gpus(self) -> int:
         """Return the number of GPUs of both."""
         return self.prefill.gpus + self.decode.gpus
+
+    @model_validator(mode="after")
+    def _can_be_meant(self) -> Self:
+        _few_enough(self.gpus, f"prefill and decode are {self.prefill.gpus} + {self.decode.gpus}")
+        return self
+
+
+def _few_enough(gpus: int, sum_of: str) -> None:
+    if gpus > MOST:
+        raise ValueError(f"{sum_of} = {gpus} GPUs, too many to be meant; they must be at most {MOST} in all")
 
 
 def _form(layout: object) -> str:
@@ -138,11 +157,11 @@ class Workload(Value):
 class Price(Value):
     """What the machines cost, and who says so."""
 
-    per_gpu_hour: Annotated[float, Field(gt=0, le=1000)] = Field(
+    per_gpu_hour: Annotated[float, Field(gt=0, le=1000, allow_inf_nan=False)] = Field(
         description="price of one GPU for one hour", examples=[6.5]
     )
     currency: str = Field(pattern=r"^[A-Z]{3}$", description="three capital letters", examples=["USD"])
-    source: str = Field(min_length=1, description="who says so", examples=["offer 4711"])
+    source: Reason = Field(description="who says so", examples=["offer 4711"])
     date: Day = Field(description="the day of the offer", examples=["2026-11-30"])
 
 
@@ -198,9 +217,8 @@ class FleetConfig(Value):
         description="the engine pin on which somebody has seen an FP8 KV cache work on these GPUs",
         examples=["vllm-0.33.0-rocm"],
     )
-    accept_undocumented: str | None = Field(
+    accept_undocumented: Reason | None = Field(
         default=None,
-        min_length=1,
         description="why a layout that nobody has documented is wanted all the same",
         examples=["a trial of our own"],
     )

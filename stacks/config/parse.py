@@ -1,7 +1,7 @@
 """From the decoded stack file to `FleetConfig`, or to every fault in it."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from pydantic import ValidationError
 
@@ -28,15 +28,24 @@ _EDGE = r"(?:^|$|[-_.:@/+])"
 _FLOATING = re.compile(
     rf"[<>=~^*]|\.x\b|{_EDGE}(?:latest|nightly|main|master|head|trunk|stable|dev){_EDGE}", re.IGNORECASE
 )
-_PLACEHOLDER = re.compile(
-    r"""
-    \$[A-Za-z_] | \$[{(]                                     # of a shell
-    | \{\{                                                   # of a template
-    | <[A-Za-z][^<>]*>                                       # of a manual
-    | (?<![a-z])(?:(?:change|replace|fill)[-_ ]?me|to-?do|tbd|fixme|x{3,}|your[-_][a-z-_]+)(?![a-z])
-    """,
-    re.IGNORECASE | re.VERBOSE,
-)
+_TEMPLATE = r"\$[{(] | \{\{"
+_STAND_IN = r"""
+    \$[A-Za-z_]\w*                                           # of a shell
+    | \{[A-Za-z_][\w.-]*\} | %[A-Za-z_]\w{2,}% | @[A-Za-z_][\w-]*@     # of a template
+    | <[A-Za-z0-9][^<>]*> | <[A-Za-z][\w-]*                  # of a manual
+    | \?{3,} | \.{3,} | …
+    | (?-i:__[A-Z][A-Z0-9_]*__)
+    | (?<![a-z])(?:
+        (?:change|replace|fill)[-_ ]?(?:me|it|this|in) | to-?do | tbd | fixme | x{3,}
+        | your[-_][a-z-_]+ | insert[-_ ](?:\w+[-_ ])?here
+      )(?![a-z])
+    | (?<![\w.])\d{1,3}(?:\.(?:\d{1,3}|x)){2}\.x(?![\w.])    # an address
+"""
+_NAMED = r"(?:^|//)(?-i:[A-Z][A-Z0-9]*_(?:[A-Z0-9]+_)*(?:ADDR|ADDRESS|IP|HOST|HOSTNAME|NAME|PORT))(?=$|[:/])"
+_PLACEHOLDER = re.compile(f"{_TEMPLATE} | {_STAND_IN} | {_NAMED}", re.IGNORECASE | re.VERBOSE)
+_PLACEHOLDER_ALONE = re.compile(rf"{_TEMPLATE} | ^\s*(?:{_STAND_IN})\s*$", re.IGNORECASE | re.VERBOSE)
+_FOR_PEOPLE: tuple[Location, ...] = (("accept_undocumented",), ("price", "source"))
+"""Sentences, in which a word in angle brackets or a `todo` may be meant as it stands."""
 
 
 def parse(raw: object, source: str) -> FleetConfig:
@@ -53,7 +62,7 @@ def parse(raw: object, source: str) -> FleetConfig:
         raise ConfigError(
             [f"{source}: {KEY}: is missing: the fleet; start from the one in stacks/Pulumi.lab.yaml"]
         )
-    faults = dict(_floating(raw)) | dict(_placeholders(raw))
+    faults = dict(_floating(raw)) | _faults(raw, _placeholders) | _faults(raw, _unseen)
     try:
         config = FleetConfig.model_validate(raw)
     except ValidationError as error:
@@ -66,19 +75,36 @@ def parse(raw: object, source: str) -> FleetConfig:
     return config
 
 
-def _placeholders(value: object, at: Location = ()) -> Iterator[tuple[Location, str]]:
+def _placeholders(at: Location, text: str) -> Iterator[str]:
+    if (_PLACEHOLDER_ALONE if at in _FOR_PEOPLE else _PLACEHOLDER).search(text):
+        value = shown(text, field_at(FleetConfig, at))
+        yield f"{value} holds an unresolved placeholder, and nothing fills it in here; write the value itself"
+
+
+def _unseen(_: Location, text: str) -> Iterator[str]:
+    """Yield what breaks a line, a picture or a unit file; without the text, which may be a secret."""
+    unseen = next((each for each in text if not each.isprintable()), None)
+    if unseen is not None:
+        yield f"holds the character U+{ord(unseen):04X}, which cannot be printed in a line; write it without"
+
+
+def _faults(raw: object, rule: Callable[[Location, str], Iterator[str]]) -> dict[Location, str]:
+    return {at: sentence for at, text in _texts(raw, ()) for sentence in rule(at, text)}
+
+
+def _texts(value: object, at: Location) -> Iterator[tuple[Location, str]]:
+    """Yield every text that a person has written, and where; of the keys those that cannot be printed."""
     if isinstance(value, dict):
         for key, below in value.items():
-            yield from _placeholders(below, (*at, str(key)))
+            name = str(key)
+            yield from _texts(below, (*at, name))
+            if not name.isprintable():
+                yield (*at, name), name
     elif isinstance(value, list):
         for position, below in enumerate(value):
-            yield from _placeholders(below, (*at, position))
-    elif isinstance(value, str) and _PLACEHOLDER.search(value):
-        text = shown(value, field_at(FleetConfig, at))
-        yield (
-            at,
-            f"{text} holds an unresolved placeholder, and nothing fills it in here; write the value itself",
-        )
+            yield from _texts(below, (*at, position))
+    elif isinstance(value, str):
+        yield at, value
 
 
 def _floating(fleet: object) -> Iterator[tuple[Location, str]]:

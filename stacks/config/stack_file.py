@@ -2,30 +2,77 @@
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Final
 
 import yaml
 from yaml.reader import ReaderError
 
+from stacks.config.numbers import ENDLESS, LEADING_ZERO, number
 from stacks.config.parse import KEY
 from stacks.errors import ConfigError
 from stacks.faults import shown
 
-_TRUTH: Final = "tag:yaml.org,2002:bool"
-_DATE: Final = "tag:yaml.org,2002:timestamp"
+_TAG: Final = "tag:yaml.org,2002:"
+_TEXTS_OF_PULUMI: Final = {f"{_TAG}timestamp", f"{_TAG}value"}
+_REPLACED: Final = {f"{_TAG}bool", f"{_TAG}int", f"{_TAG}float"}
 _MEND: Final = "mend the file there"
+_UNTAGGED: Final = "write the value without it, text in quotes"
+_OPEN: Final = 0  # the size of a node that is being looked into
+_MOST: Final = 10_000
+"""Values in a stack file, each counted as often as `*` refers to it: ten lines can mean billions."""
 
 
 class _Loader(yaml.SafeLoader):
-    """Reads YAML as Pulumi does: `yes` and `on` are text, and so is a date."""
+    """Reads YAML as Pulumi does: `yes`, `on` and `18:12:16` are text, and so is a date; `1e3` is a number.
+
+    Attributes:
+        tagged: A sentence for every tag that is written out, such as `!!set`.
+    """
 
     yaml_implicit_resolvers = {  # noqa: RUF012 - PyYAML's own declaration
-        first: [each for each in resolvers if each[0] not in {_TRUTH, _DATE}]
+        first: [each for each in resolvers if each[0] not in _TEXTS_OF_PULUMI | _REPLACED]
         for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
     }
 
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.tagged: list[str] = []
 
-_Loader.add_implicit_resolver(_TRUTH, re.compile(r"^(?:true|True|TRUE|false|False|FALSE)$"), list("tTfF"))
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        event = self.peek_event()  # type: ignore[no-untyped-call]  # PyYAML's stubs leave it out
+        if tag := getattr(event, "tag", None):
+            name = shown(tag.replace(_TAG, "!!"))
+            self.tagged.append(
+                f"{_at(event.start_mark)}: the tag {name} is not for a stack file; {_UNTAGGED}"
+            )
+        return super().compose_node(parent, index)
+
+
+_Loader.add_implicit_resolver(
+    f"{_TAG}bool", re.compile(r"^(?:true|True|TRUE|false|False|FALSE)$"), list("tTfF")
+)
+_Loader.add_implicit_resolver(f"{_TAG}float", re.compile(r"^[-+.0-9]"), list("-+.0123456789"))
+_Loader.add_constructor(f"{_TAG}float", lambda _, node: number(node.value))
+
+
+def text_of(file: Path, source: str) -> str:
+    """Return the text of a stack file.
+
+    Args:
+        file: Where it lies.
+        source: What the messages call it (`stacks/Pulumi.lab.yaml`).
+
+    Raises:
+        ConfigError: It cannot be read, or is no text.
+    """
+    try:
+        return file.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1
+        raise ConfigError([f"{source}:{line}: is no text in UTF-8; save the file in UTF-8"]) from None
+    except OSError as error:
+        raise ConfigError([f"{source}: cannot be read: {error.strerror}; put a stack file there"]) from None
 
 
 def read(text: str, source: str) -> object:
@@ -61,21 +108,43 @@ def _decoded(text: str) -> tuple[object, list[str]]:
     node = loader.get_single_node()
     if node is None:
         return None, []
-    faults = list(dict.fromkeys(_repeated(node, ())))
+    sizes: dict[yaml.Node, int] = {}
+    faults = list(dict.fromkeys([*loader.tagged, *_faults(node, sizes)]))
+    if not faults and sizes[node] > _MOST:
+        faults = [f": holds more than {_MOST} values, with what `*` repeats; write less"]
     return (None if faults else loader.construct_document(node)), faults
 
 
-def _repeated(node: yaml.Node, above: tuple[yaml.Node, ...]) -> Iterator[str]:
-    """Yield every key that stands twice in its mapping, and every value that stands inside itself."""
-    if node in above:
-        yield f"{_at(node.start_mark)}: stands inside itself (`&` and `*`); {_MEND}"
+def _faults(node: yaml.Node, sizes: dict[yaml.Node, int]) -> Iterator[str]:
+    """Yield what is wrong with a node and below, once each; `sizes` gets the number of values in each."""
+    if node in sizes:
+        if sizes[node] == _OPEN:
+            yield f"{_at(node.start_mark)}: stands inside itself (`&` and `*`); {_MEND}"
         return
+    sizes[node] = _OPEN
+    below: list[yaml.Node] = []
     if isinstance(node, yaml.MappingNode):
         yield from _twice(node)
-        for pair in node.value:
-            yield from (fault for each in pair for fault in _repeated(each, (*above, node)))
+        below = [each for pair in node.value for each in pair]
     elif isinstance(node, yaml.SequenceNode):
-        yield from (fault for each in node.value for fault in _repeated(each, (*above, node)))
+        below = node.value
+    else:
+        yield from _no_number(node)
+    for each in below:
+        yield from _faults(each, sizes)
+    sizes[node] = 1 + sum(sizes[each] for each in below)
+
+
+def _no_number(node: yaml.Node) -> Iterator[str]:
+    if node.tag != f"{_TAG}float":
+        return
+    if LEADING_ZERO.fullmatch(node.value):
+        yield (
+            f"{_at(node.start_mark)}: {node.value} starts with a zero, so that YAML may count it in eights; "
+            "write it without the zero, or in quotes"
+        )
+    elif ENDLESS.fullmatch(node.value):
+        yield f"{_at(node.start_mark)}: {node.value} is no number to reckon with; write a finite one"
 
 
 def _twice(mapping: yaml.MappingNode) -> Iterator[str]:

@@ -70,8 +70,8 @@ class Session:
     def __init__(self, stack: str) -> None:
         self.stack = stack
         self.committed = CHECKOUT / "stacks" / f"Pulumi.{stack}.yaml"
-        if not self.committed.is_file():
-            known = sorted(path.name.split(".", 1)[1][: -len(".yaml")] for path in _stack_files())
+        known = sorted(path.name.split(".", 1)[1][: -len(".yaml")] for path in _stack_files())
+        if stack not in known:
             raise Refusal(
                 f"STACK={stack}: there is no {self.committed.name} in stacks/: use one of {known} or write it"
             )
@@ -169,8 +169,9 @@ class Session:
 
     def _written(self) -> str:
         """Return the committed file; Pulumi would tell its faults one by one and without their column."""
-        text = self.committed.read_text()
-        config.read(text, f"stacks/{self.committed.name}")
+        source = f"stacks/{self.committed.name}"
+        text = config.text_of(self.committed, source)
+        config.read(text, source)
         return text
 
     def _renew_copy(self) -> None:
@@ -201,4 +202,4 @@ def salted(committed: str, own: str, *, ours: bool) -> str:
 
 
 def _stack_files() -> list[Path]:
-    return list((CHECKOUT / "stacks").glob("Pulumi.*.yaml"))
+    return [path for path in (CHECKOUT / "stacks").glob("Pulumi.*.yaml") if path.is_file()]

@@ -1,5 +1,7 @@
 """`make report` prints a plan without an engine or a state, or says in a line each what is wrong."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -51,3 +53,45 @@ def test_refusals_come_one_per_line(
     lines = capfd.readouterr().err.splitlines()
     assert len(lines) > 3
     assert all(line.startswith(("rackstack:fleet", "stacks/Pulumi.wrong.yaml")) for line in lines)
+
+
+@pytest.mark.parametrize("words", [(), ("lab",), ("lab", "md", "more")])
+def test_too_few_and_too_many_words_get_the_usage(
+    words: tuple[str, ...], capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert report.main(*words) == 2
+    assert capfd.readouterr() == ("", "usage: python -m tools.report STACK FORMAT\n")
+
+
+def test_a_stack_file_that_is_no_file_is_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "Pulumi.folder.yaml").mkdir()
+    (tmp_path / "Pulumi.nowhere.yaml").symlink_to(tmp_path / "gone")
+    (tmp_path / "Pulumi.binary.yaml").write_bytes(b"config: \xff\n")
+    monkeypatch.setattr(report, "_STACKS", tmp_path)
+    for stack in ("folder", "nowhere"):
+        assert report.main(stack, "md") == 1
+        assert capfd.readouterr().err == (
+            f"STACK={stack}: there is no stacks/Pulumi.{stack}.yaml; known are: binary\n"
+        )
+    assert report.main("binary", "md") == 1
+    assert capfd.readouterr().err == (
+        "stacks/Pulumi.binary.yaml:1: is no text in UTF-8; save the file in UTF-8\n"
+    )
+
+
+def test_a_full_disk_is_told() -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "tools.report", "lab", "md"],
+            check=False,
+            cwd=Path(report.__file__).parents[1],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+    assert done.returncode == 1
+    assert done.stderr == (
+        "the report cannot be written to stdout: No space left on device; make room there\n"
+    )

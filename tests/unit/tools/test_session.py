@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from stacks.errors import Refusal
+from stacks.errors import ConfigError, Refusal
 from tools.drive import session
 from tools.drive.session import Session, salted
 
@@ -33,6 +33,21 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_an_unknown_stack_is_named_with_those_there_are(checkout: Path) -> None:
     with pytest.raises(Refusal, match=r"^STACK=lob: there is no Pulumi\.lob\.yaml .*\['lab'\]"):
         Session("lob")
+    assert not (checkout / "asked").exists()
+
+
+def test_a_folder_a_dangling_link_and_an_endless_name_are_no_stacks(checkout: Path) -> None:
+    (checkout / "stacks/Pulumi.folder.yaml").mkdir()
+    (checkout / "stacks/Pulumi.nowhere.yaml").symlink_to(checkout / "gone")
+    for stack in ("folder", "nowhere", "x" * 300):
+        with pytest.raises(Refusal, match=rf"^STACK={stack}: there is no .* use one of \['lab'\] or"):
+            Session(stack)
+
+
+def test_a_stack_file_that_is_no_text_is_refused_before_the_engine_is_asked(checkout: Path) -> None:
+    (checkout / "stacks/Pulumi.lab.yaml").write_bytes(b"config: \xff\n")
+    with pytest.raises(ConfigError, match=r"^stacks/Pulumi\.lab\.yaml:1: is no text in UTF-8"):
+        Session("lab").create()
     assert not (checkout / "asked").exists()
 
 

@@ -39,6 +39,13 @@ def test_a_good_fleet_is_taken_as_it_stands() -> None:
     assert parse(FLEET, SOURCE).model_dump(exclude_unset=True) == FLEET
 
 
+@pytest.mark.parametrize("case", cases("config/placeholders.yaml"))
+def test_each_form_of_placeholder_is_refused(case: dict[str, Any]) -> None:
+    for value in case["values"]:
+        with pytest.raises(ConfigError, match="holds an unresolved placeholder"):
+            parse(FLEET | {"env": {"A": value}}, SOURCE)
+
+
 @given(junk, st.sampled_from([*FLEET, "flags", "env", "price", "run", "unknown"]))
 def test_whatever_stands_there_is_taken_or_refused_in_one_line_each(value: object, key: str) -> None:
     faults: tuple[str, ...] = ()
@@ -47,7 +54,7 @@ def test_whatever_stands_there_is_taken_or_refused_in_one_line_each(value: objec
     except ConfigError as refusal:
         faults = refusal.faults
     assert all(fault.startswith(f"{SOURCE}: rackstack:fleet") for fault in faults)
-    assert all("\n" not in fault for fault in faults)
+    assert all(fault.isprintable() for fault in faults)
 
 
 @given(st.text(string.ascii_letters + string.digits + "-_$", min_size=8))

@@ -1,12 +1,13 @@
 """The text of a stack file: read as Pulumi reads it, or refused with line and column."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stacks.config import read
+from stacks.config import read, text_of
 from stacks.errors import ConfigError
 from tests.unit.stacks.cases import cases
 
@@ -31,7 +32,40 @@ def test_a_file_that_nests_without_end_is_refused() -> None:
         read("[" * 5000, SOURCE)
 
 
-@given(st.text(st.sampled_from("ab:- \n\t{}[],&*!'\"#?|>%@`\x00é0"), max_size=40))
+def test_a_file_that_refers_to_itself_over_and_over_is_refused_at_once() -> None:
+    levels = [f"a{level}: &a{level} [{', '.join([f'*a{level - 1}'] * 9)}]" for level in range(1, 10)]
+    with pytest.raises(
+        ConfigError, match=r": holds more than 10000 values, with what `\*` repeats; write less$"
+    ):
+        read("\n".join(["config: {}", "a0: &a0 [1]", *levels]), SOURCE)
+
+
+def test_a_number_of_any_length_is_read() -> None:
+    digits = "9" * 5000
+    assert read(f"config: {{rackstack:fleet: {{a: {digits}, b: 0x{digits}}}}}", SOURCE) == {
+        "a": digits,
+        "b": f"0x{digits}",
+    }
+
+
+@pytest.mark.parametrize(
+    ("written", "fault"),
+    [
+        ("config: {a: é}\n".encode("utf-16"), ":1: is no text in UTF-8; save the file in UTF-8"),
+        ("config:\n  a: é\n".encode("latin-1"), ":2: is no text in UTF-8; save the file in UTF-8"),
+        (None, ": cannot be read: Is a directory; put a stack file there"),
+    ],
+    ids=["UTF-16", "Latin-1", "a folder"],
+)
+def test_a_file_that_is_no_text_is_refused(tmp_path: Path, written: bytes | None, fault: str) -> None:
+    file = tmp_path / "Pulumi.x.yaml"
+    file.mkdir() if written is None else file.write_bytes(written)
+    with pytest.raises(ConfigError) as refusal:
+        text_of(file, SOURCE)
+    assert list(refusal.value.faults) == [f"{SOURCE}{fault}"]
+
+
+@given(st.text(st.sampled_from("ab:- \n\t{}[],&*!'\"#?|>%@`\x00é0.+1e_x<"), max_size=40))
 def test_any_text_is_read_or_refused_in_one_line_each(text: str) -> None:
     faults: tuple[str, ...] = ()
     try:
