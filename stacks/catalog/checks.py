@@ -27,6 +27,8 @@ def mistakes(catalog: Catalog) -> Iterator[str]:
         yield from _unknown(file, ("fabrics",), machine.fabrics, catalog.fabrics)
     for name, engine in catalog.engines.items():
         yield from _unknown(f"engines/{name}.yaml", ("families",), engine.facts.families, catalog.families)
+        at = ("batched_tokens_on",)
+        yield from _unknown(f"engines/{name}.yaml", at, engine.facts.batched_tokens_on, accelerators)
         yield from _platforms(f"engines/{name}.yaml", engine.facts.locks)
         yield from _reserves(f"engines/{name}.yaml", engine.facts.reserves)
     for name, model in catalog.models.items():
@@ -67,7 +69,9 @@ def _model(file: str, facts: ModelFacts, catalog: Catalog, accelerators: Iterabl
         yield from _unknown(file, (*at, "checkpoints"), layout.checkpoints, facts.checkpoints)
         yield from _unknown(file, (*at, "accelerators"), layout.accelerators, accelerators)
         yield from _unknown(file, (*at, "fabrics"), layout.fabrics, catalog.fabrics)
-        yield from _unknown(file, (*at, "machines"), layout.machines, catalog.machines)
+    for name, draft in facts.drafts.items():
+        yield from _unknown(file, ("drafts", name, "on_family"), draft.on_family, catalog.families)
+        yield from _unknown(file, ("drafts", name, "share"), draft.share, catalog.families)
     for place, profile in enumerate(facts.profiles):
         yield from _unknown(file, ("profiles", place, "family"), [profile.family], catalog.families)
     if facts.speculation:

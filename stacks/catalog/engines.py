@@ -65,7 +65,9 @@ class EngineFacts(Value):
         disk_mib: Disk of the installed engine in MiB.
         utilization: Share of a GPU's memory that the engine takes by default (`--gpu-memory-utilization`).
         batched_tokens: Default of `--max-num-batched-tokens`.
+        batched_tokens_on: Accelerator → that default there, where it is another one.
         variables: File below the catalog with the names of all variables that it reads; None: not checked.
+        options: File below the catalog with every long option of its command; None: not checked.
         renamed: Variable of older engines → what to write instead.
         flags: Options of every command.
         env: Variables of every rank.
@@ -85,11 +87,17 @@ class EngineFacts(Value):
     disk_mib: Count
     utilization: float
     batched_tokens: Count
+    batched_tokens_on: Mapping[str, Count] = {}
     variables: str | None = None
+    options: str | None = None
     renamed: Mapping[str, str] = {}
     flags: Options = Field(default={})
     env: Options = Field(default={})
     source: Source
+
+    def default_step(self, accelerator: str) -> int:
+        """Return the default of `--max-num-batched-tokens` on an accelerator."""
+        return self.batched_tokens_on.get(accelerator, self.batched_tokens)
 
 
 class Lock(Value):
@@ -114,9 +122,11 @@ class Engine(Value):
         facts: What its file says.
         locks: Architecture → lock, or why there is none.
         variables: Names of the VLLM_ variables that it reads; empty: not checked.
+        options: Long options of its command, without dashes, every spelling; empty: not checked.
     """
 
     name: str
     facts: EngineFacts
     locks: Mapping[Arch, Lock | Unpinned]
     variables: frozenset[str]
+    options: frozenset[str] = frozenset()

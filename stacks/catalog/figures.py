@@ -19,6 +19,11 @@ Sources = Mapping[str, str]
 """Key → address or title of what a figure was read in; `assumption` says that nobody documents it."""
 
 
+def address(sources: Sources, key: str) -> str:
+    """Return where a source can be read; what is no key of the file, such as `assumption`, says so itself."""
+    return sources.get(key, key)
+
+
 class Unpinned(Value):
     """A pin that is documented, but that nobody could look up yet: shown, and refused by `up`."""
 
@@ -33,12 +38,16 @@ class Reasoned(Value):
         why: The reason, one clause without a full stop.
         source: Where it is documented.
         needs: Package → least release in the engine's lock; without it the option is left out.
+        fixed: Whether the hand may not write another value; the reason is the refusal.
+        fixed_keys: Of a JSON value the only keys that are fixed; empty: all of it.
     """
 
     value: Setting
     why: str
     source: Source
     needs: Mapping[str, Release] = {}
+    fixed: bool = False
+    fixed_keys: tuple[str, ...] = ()
 
 
 Options = Mapping[str, Reasoned]

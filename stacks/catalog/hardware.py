@@ -10,6 +10,7 @@ from stacks.values import Value
 
 Format = Literal["fp32", "bf16", "fp8", "mxfp4", "nvfp4"]
 Arch = Literal["x86_64", "aarch64"]
+Joins = Literal["nvlink", "infinity-fabric", "rdma", "ethernet"]
 
 
 class Accelerator(Value):
@@ -59,7 +60,7 @@ class Machine(Value):
         arch: Architecture of its host.
         domain: GPUs in one NVLink or Infinity Fabric domain, over as many machines as that takes.
         fabrics: Fabrics that can join several of them.
-        interface: Network interface of the ranks; unknown until hosts are listed.
+        pins: What belongs on its host beside the driver (IMEX, Fabric Manager) → release, or unknown.
     """
 
     sources: Sources
@@ -70,6 +71,7 @@ class Machine(Value):
     arch: Arch
     domain: Count
     fabrics: tuple[str, ...]
+    pins: Mapping[str, str] = {}
     source: Source
 
 
@@ -85,12 +87,12 @@ class Fabric(Value):
         env: Environment likewise.
         tensor_flags: Engine options where a tensor parallel group itself spans machines.
         tensor_env: Environment likewise.
-        pins: What belongs to it on a host (IMEX, OFED …) → release, or unknown.
+        pins: What belongs to it on any host (OFED) → release, or unknown.
     """
 
     sources: Sources
     title: str
-    kind: Literal["nvlink", "infinity-fabric", "rdma", "ethernet"]
+    kind: Joins
     all_to_all: Mapping[str, str] = {}
     refused: Mapping[str, str] = {}
     flags: Options = Field(default={})

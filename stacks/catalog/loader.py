@@ -81,8 +81,12 @@ class _Reader:
             name=name,
             facts=facts,
             locks={arch: self._lock(lock) for arch, lock in facts.locks.items()},
-            variables=frozenset(_lines(self._content(facts.variables) or "" if facts.variables else "")),
+            variables=self._names(facts.variables),
+            options=self._names(facts.options),
         )
+
+    def _names(self, file: str | None) -> frozenset[str]:
+        return frozenset(_lines(self._content(file) or "" if file else ""))
 
     def _lock(self, facts: LockFile) -> Lock | Unpinned:
         if isinstance(facts.lock, Unpinned):

@@ -20,6 +20,9 @@ from stacks.catalog.hardware import Format
 from stacks.config import Layout
 from stacks.values import Value
 
+StateFormat = Literal["float32", "bfloat16", "float16"]
+"""Number format of a recurrent state, as `--mamba-ssm-cache-dtype` calls it."""
+
 
 class ManifestFile(Value):
     """One file of a checkpoint: its size in bytes and its SHA-256."""
@@ -75,8 +78,8 @@ class Recurrent(Value):
     key_dim: Count
     value_dim: Count
     conv_kernel: Count
-    state: Literal["float32", "bfloat16"]
-    state_choices: tuple[Literal["float32", "bfloat16"], ...]
+    state: StateFormat
+    state_choices: tuple[StateFormat, ...]
 
 
 class Experts(Value):
@@ -119,6 +122,17 @@ class Context(Value):
     env: Options = Field(default={})
 
 
+class Retention(Value):
+    """How many tokens lie between kept states of a cached prefix (`--prefix-cache-retention-interval`).
+
+    Attributes:
+        multiple_of: The interval is 0 or a multiple of it.
+    """
+
+    source: Source
+    multiple_of: Count
+
+
 class CheckpointFacts(Value):
     """One checkpoint of a model.
 
@@ -131,8 +145,9 @@ class CheckpointFacts(Value):
         about_bytes: The size as a source rounds it, where the exact one is unknown.
         file_bytes: Bytes of all shard files (what is read and stored).
         shards: Number of shard files.
-        routed_bytes: Bytes of the routed experts alone.
-        derived: How a figure of this block was computed, where nobody publishes it.
+        routed_bytes: Bytes of the routed experts alone, those of a prediction head among them.
+        head_bytes: Bytes of the routed experts of the prediction head, which the engine leaves in the files
+            where nothing speculates; 0 for a checkpoint without a head.
         manifest: Sizes and hashes of all files (a path below the catalog), or why there are none.
         flags: Engine options of this checkpoint.
         env: Environment likewise.
@@ -149,7 +164,7 @@ class CheckpointFacts(Value):
     file_bytes: Count | Unknown
     shards: Count | Unknown
     routed_bytes: int | Unknown
-    derived: str | None = None
+    head_bytes: int | Unknown = 0
     manifest: str | Unpinned
     flags: Options = Field(default={})
     env: Options = Field(default={})
@@ -173,7 +188,8 @@ class Draft(Value):
         pays_up_to: Requests in flight up to which somebody has it on; None: nobody gives a limit.
         why: When it pays.
         loses: When it does not; empty where nothing is known.
-        served: Whether a stack may use it; else the reason why not.
+        share: Accelerator family → `--gpu-memory-utilization` that somebody documents beside it.
+        refused: Why no stack may use it; None where one may.
     """
 
     source: Source
@@ -188,6 +204,7 @@ class Draft(Value):
     settings: Mapping[str, str | int | bool] = {}
     on_family: Mapping[str, Mapping[str, str | int | bool]] = {}
     pays_up_to: Count | None = None
+    share: Options = Field(default={})
     why: str
     loses: str = ""
     refused: str | None = None
@@ -211,6 +228,7 @@ class Profile(Value):
         before: First engine release that it does not hold for any more; None: none is known.
         utilization: `--gpu-memory-utilization`; None: the engine's default.
         kv_cache: `--kv-cache-dtype`; None: the engine's default (the model's own type).
+        warnings: What a person should know of the model there, whichever layout it has.
     """
 
     source: Source
@@ -221,6 +239,7 @@ class Profile(Value):
     kv_cache: Literal["fp8", "auto"] | None = None
     flags: Options = Field(default={})
     env: Options = Field(default={})
+    warnings: tuple[str, ...] = ()
 
 
 class Published(Value):
@@ -231,7 +250,7 @@ class Published(Value):
 
 
 class Evidence(Value):
-    """Somebody who says that a layout works.
+    """Somebody who ran a layout, or at least wrote it down.
 
     Attributes:
         who: The party.
@@ -243,6 +262,7 @@ class Evidence(Value):
         nccl: NCCL or RCCL, or unknown.
         fabric: Fabric, or unknown.
         revision: Revision of the checkpoint, or unknown.
+        ran: Whether they say that it ran; false where they only size it, or only write it down.
         says: What was seen, one clause.
         published: Figures with their conditions.
     """
@@ -256,6 +276,7 @@ class Evidence(Value):
     nccl: str = "unknown"
     fabric: str = "unknown"
     revision: str = "unknown"
+    ran: bool = True
     says: str
     published: tuple[Published, ...] = ()
 
@@ -268,7 +289,6 @@ class DocumentedLayout(Value):
         checkpoints: Checkpoints that it is documented for, by name.
         accelerators: Accelerators likewise.
         fabrics: Fabrics likewise.
-        machines: Machine types; empty: any with these accelerators.
         layout: The split.
         good_for: What it is chosen for.
         why: Why one would choose it.
@@ -280,14 +300,13 @@ class DocumentedLayout(Value):
         decode: Options of the decode engine alone.
         decode_env: Environment likewise.
         warnings: What a person should know of it.
-        evidence: Who ran it; empty: sized only.
+        evidence: Who ran it or wrote it down; where nobody ran it, it is sized only.
     """
 
     title: str
     checkpoints: tuple[str, ...]
     accelerators: tuple[str, ...]
     fabrics: tuple[str, ...]
-    machines: tuple[str, ...] = ()
     layout: Layout
     good_for: tuple[Literal["least-hardware", "cost-per-token"], ...]
     why: str
@@ -315,7 +334,7 @@ class Endpoint(Value):
     Attributes:
         reasoning_parser: The engine's parser of the reasoning; None: the model does not reason.
         tool_parser: The engine's parser of tool calls; None: no tools.
-        efforts: Levels of `reasoning_effort`, the default first; empty: none is documented.
+        efforts: Levels of `reasoning_effort`, the default first; empty: it has no such setting.
         preserved_thinking: Whether reasoning of earlier turns is kept.
         sampling: Recommended settings.
         timeout: Of a client, in seconds.
@@ -325,7 +344,7 @@ class Endpoint(Value):
     source: Source
     reasoning_parser: str | None
     tool_parser: str | None
-    efforts: tuple[str, ...]
+    efforts: tuple[str, ...] | Unknown
     preserved_thinking: bool | Unknown
     sampling: Mapping[str, float | int]
     timeout: Count
@@ -339,6 +358,8 @@ class ModelFacts(Value):
         served_name: Model name in the API.
         transformers: Least release of transformers that knows the model; None: any.
         requires: Least engine release that knows the model.
+        warnings: What a person should know of it, whichever checkpoint and layout it has.
+        retention: What prefix retention asks of the model; None where nobody says.
         refused: Accelerator → why no layout is documented there.
     """
 
@@ -349,6 +370,7 @@ class ModelFacts(Value):
     transformers: Release | None = None
     shape: Shape
     context: Context
+    retention: Retention | None = None
     checkpoints: Annotated[Mapping[str, CheckpointFacts], Field(min_length=1)]
     drafts: Mapping[str, Draft] = {}
     speculation: Speculation | None = None
@@ -357,6 +379,7 @@ class ModelFacts(Value):
     profiles: tuple[Profile, ...]
     layouts: tuple[DocumentedLayout, ...]
     refused: Mapping[str, Refused] = {}
+    warnings: tuple[str, ...] = ()
     endpoint: Endpoint
 
 

@@ -66,6 +66,13 @@ def test_names_of_variables_are_read_without_the_heading(folder: Path) -> None:
     assert load(folder).engines["cpu-1.2.3"].variables == {"VLLM_ONE", "TWO"}
 
 
+def test_names_of_options_are_read_likewise(folder: Path) -> None:
+    (folder / "names.txt").write_text("# how this was made\nport\nno-thing\n")
+    assert load(folder).engines["cpu-1.2.3"].options == frozenset()
+    change(folder / "engines/cpu-1.2.3.yaml", "options", "names.txt")
+    assert load(folder).engines["cpu-1.2.3"].options == {"port", "no-thing"}
+
+
 def test_what_is_not_pinned_stays_so_with_its_reason(folder: Path) -> None:
     change(folder / "engines/cpu-1.2.3.yaml", "locks/x86_64/lock", {"unpinned": "no index"})
     change(folder / "models/small.yaml", "checkpoints/bf16/manifest", {"unpinned": "no hub"})

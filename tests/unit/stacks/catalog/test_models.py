@@ -9,8 +9,10 @@ import yaml
 
 from stacks import catalog as room
 from stacks.catalog import Catalog, load
+from stacks.catalog.figures import Reasoned
 from stacks.catalog.models import DocumentedLayout, ModelFacts
 from stacks.config import FleetConfig, parse
+from stacks.values import Value
 from tests.unit.stacks.cases import CASES
 
 FACTS: Final[dict[str, Any]] = yaml.safe_load((CASES / "models.yaml").read_text())
@@ -62,20 +64,86 @@ def test_weights_of_one_gpu_are_those_of_the_facts(shipped: Catalog, case: dict[
     ("model", "checkpoint", "layers", "weights_of_an_expert"),
     [
         # The first layer of K3 is dense. Its published figure proves the rule to the byte.
-        ("kimi-k3", "mxfp4", 92, 3 * 3584 * 3072),
-        ("qwen38", "nvfp4", 92, 3 * 8192 * 2048),
-        ("qwen38", "fp8", 92, 3 * 8192 * 2048),
-        ("qwen38", "bf16", 92, 3 * 8192 * 2048),
+        ("kimi-k3", "mxfp4", (92, 0), 3 * 3584 * 3072),
+        # 92 layers, and the one of the prediction head.
+        ("qwen38", "nvfp4", (93, 1), 3 * 8192 * 2048),
+        ("qwen38", "fp8", (93, 1), 3 * 8192 * 2048),
+        ("qwen38", "bf16", (93, 1), 3 * 8192 * 2048),
     ],
 )
 def test_bytes_of_routed_experts_follow_from_the_shape(
-    shipped: Catalog, model: str, checkpoint: str, layers: int, weights_of_an_expert: int
+    shipped: Catalog, model: str, checkpoint: str, layers: tuple[int, int], weights_of_an_expert: int
 ) -> None:
     facts = shipped.models[model].facts
     weights, experts = facts.checkpoints[checkpoint], facts.shape.experts
     assert experts is not None
-    assert weights.routed_bytes == layers * experts.routed * weights_of_an_expert * BITS[weights.format] / 8
-    assert (weights.derived is None) == (model == "kimi-k3"), "a computed figure says how it was computed"
+    one = experts.routed * weights_of_an_expert * BITS[weights.format] / 8
+    assert (weights.routed_bytes, weights.head_bytes) == (layers[0] * one, layers[1] * one)
+
+
+def test_three_checkpoints_agree_on_what_qwen_has_beside_routed_experts(shipped: Catalog) -> None:
+    """The head's experts would be 14 to 52 GB, so they are among the routed ones in each of the formats."""
+    checkpoints = shipped.models["qwen38"].facts.checkpoints
+    rest = []
+    for name in ("bf16", "fp8", "nvfp4"):
+        facts = checkpoints[name]
+        assert isinstance(facts.tensor_bytes, int)
+        assert isinstance(facts.routed_bytes, int)
+        rest.append((facts.tensor_bytes - facts.routed_bytes) / 1e9)
+    assert rest == pytest.approx([99.2, 99.6, 99.2], abs=0.05)
+
+
+def _fixed(value: object) -> dict[str, Reasoned]:
+    """Return every option below an entry that the hand may not change."""
+    found: dict[str, Reasoned] = {}
+    if isinstance(value, Value):
+        value = vars(value)
+    if isinstance(value, tuple):
+        value = dict(enumerate(value))
+    if isinstance(value, dict):
+        for name, below in value.items():
+            if isinstance(below, Reasoned):
+                found |= {name: below} if below.fixed else {}
+            else:
+                found |= _fixed(below)
+    return found
+
+
+@pytest.mark.parametrize(("model", "names"), FACTS["fixed"].items())
+def test_what_a_model_cannot_do_without_is_fixed(shipped: Catalog, model: str, names: list[str]) -> None:
+    fixed = _fixed(shipped.models[model].facts)
+    assert sorted(fixed) == names
+    for reasoned in fixed.values():
+        keys = set(reasoned.value) if isinstance(reasoned.value, dict) else set()
+        assert keys.issuperset(reasoned.fixed_keys)
+
+
+@pytest.mark.parametrize("model", ["kimi-k3", "qwen38"])
+def test_a_large_model_has_longer_to_load_on_every_accelerator(shipped: Catalog, model: str) -> None:
+    assert shipped.models[model].facts.env["VLLM_ENGINE_READY_TIMEOUT_S"].value == "3600"
+
+
+def test_seven_tokens_pay_as_far_as_somebody_has_them_on(shipped: Catalog) -> None:
+    assert shipped.models["kimi-k3"].facts.drafts["dspark"].pays_up_to == 8
+
+
+def test_speeds_of_two_layouts_are_not_told_as_one(shipped: Catalog) -> None:
+    assert (
+        "111 to 331 tok/s with TP8, 118 to 370 with TP16"
+        in shipped.models["kimi-k3"].facts.drafts["dspark"].why
+    )
+
+
+@pytest.mark.parametrize(
+    ("model", "accepted"),
+    [("kimi-k3", ("float32", "bfloat16")), ("qwen38", ("float32", "bfloat16", "float16"))],
+)
+def test_types_of_the_state_are_those_that_the_engine_accepts(
+    shipped: Catalog, model: str, accepted: tuple[str, ...]
+) -> None:
+    recurrent = shipped.models[model].facts.shape.recurrent
+    assert recurrent is not None
+    assert recurrent.state_choices == accepted
 
 
 def test_a_rounded_size_is_the_one_of_its_source(shipped: Catalog) -> None:
@@ -106,6 +174,21 @@ def test_the_draft_is_the_articles_and_another_kernel_verifies_it_on_amd(shipped
         "rejection_sample_method": "block",
     }
     assert draft.on_family == {"cdna4": {"attention_backend": "TRITON_MLA"}}
+
+
+def test_a_draft_on_amd_gets_the_share_that_amd_documents(shipped: Catalog) -> None:
+    assert shipped.models["kimi-k3"].facts.drafts["dspark"].share["cdna4"].value == 0.88
+
+
+@pytest.mark.parametrize("case", FACTS["ran"], ids=lambda case: " ".join(case[:3]))
+def test_what_is_only_written_down_is_no_run(shipped: Catalog, case: list[Any]) -> None:
+    model, accelerator, title, parties = case
+    (layout,) = layouts(shipped.models[model].facts, accelerator, title)
+    assert [each.who for each in layout.evidence if each.ran] == parties
+
+
+def test_levels_of_effort_that_nobody_documents_are_unknown(shipped: Catalog) -> None:
+    assert shipped.models["kimi-k3"].facts.endpoint.efforts == "unknown"
 
 
 def test_one_token_of_mtp_is_not_served(shipped: Catalog) -> None:
@@ -179,6 +262,7 @@ def test_only_what_needs_a_router_cannot_start_yet(shipped: Catalog) -> None:
     }
     assert waiting == {
         "kimi-k3 DEP16",
+        "kimi-k3 PD, TP16 each",
         "kimi-k3 PD, prefill TEP8 and decode DEP16",
         "qwen38 DEP16",
     }

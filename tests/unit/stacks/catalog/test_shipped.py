@@ -10,8 +10,12 @@ import yaml
 from stacks import catalog
 from stacks.catalog import Lock
 from stacks.catalog.loader import FOLDER
+from stacks.config import parse
+from stacks.planning import commands, plan
 
 CATALOG = catalog.load()
+ROOM = FOLDER.parent
+STACKS = sorted(ROOM.glob("Pulumi.*.yaml"))
 FILES = sorted(FOLDER.glob("*/*.yaml"))
 # Files whose figures are our own: what hosts are made of, and hashes of files.
 OURS = ("images", "manifests")
@@ -96,6 +100,20 @@ def test_every_gpu_comes_in_a_machine() -> None:
     assert {machine.accelerator for machine in CATALOG.machines.values()} == members
 
 
+@pytest.mark.parametrize(
+    ("machine", "pins"),
+    [
+        ("gb300-nvl4", {"nvidia-imex"}),
+        ("gb200-nvl4", {"nvidia-imex"}),
+        ("hgx-b300", {"nvidia-fabricmanager"}),
+        ("hgx-b200", {"nvidia-fabricmanager"}),
+        ("mi355x-8", set()),
+    ],
+)
+def test_a_host_gets_what_belongs_on_its_kind(machine: str, pins: set[str]) -> None:
+    assert set(CATALOG.machines[machine].pins) == pins
+
+
 def test_what_executes_natively_is_not_emulated() -> None:
     for family in CATALOG.families.values():
         for member in family.members.values():
@@ -116,6 +134,59 @@ def test_gpu_lock_holds_what_the_design_says(arch: str) -> None:
         "fastsafetensors": "0.5.0",
     }
     assert expected.items() <= lock.packages.items()
+
+
+@pytest.mark.parametrize(
+    ("accelerator", "tokens"),
+    [("gb300", 16384), ("b200", 16384), ("h200", 8192), ("h100", 8192), ("a100", 2048)],
+)
+def test_the_default_step_is_the_one_of_the_accelerator(accelerator: str, tokens: int) -> None:
+    assert CATALOG.engines["vllm-0.33.0-cu130"].facts.default_step(accelerator) == tokens
+
+
+@pytest.mark.parametrize(("release", "count"), [("0.32.0", 406), ("0.33.0", 461)])
+def test_engines_of_a_release_have_its_options(release: str, count: int) -> None:
+    engines = [engine for engine in CATALOG.engines.values() if engine.facts.release == release]
+    assert engines
+    for engine in engines:
+        assert len(engine.options) == count
+        assert {"model", "tensor-parallel-size", "no-enable-prefix-caching"} <= engine.options
+        assert ("disable-prefix-caching" in engine.options) == (release == "0.33.0")
+
+
+@pytest.mark.parametrize("path", [path for path in FILES if path.parent.name not in OURS], ids=str)
+def test_every_option_of_the_catalog_is_one_of_an_engine(path: Path) -> None:
+    known = frozenset[str]().union(*(engine.options for engine in CATALOG.engines.values()))
+    names = set(_option_names(yaml.safe_load(path.read_text())))
+    assert names <= known
+
+
+def _option_names(entry: object) -> Iterator[str]:
+    """Yield names of engine options: keys of the blocks that hold them, whoever asks."""
+    if isinstance(entry, Mapping):
+        for key, below in entry.items():
+            if key in {"flags", "tensor_flags", "prefill", "decode"} and isinstance(below, Mapping):
+                yield from (
+                    name for name, each in below.items() if isinstance(each, Mapping) and "why" in each
+                )
+            yield from _option_names(below)
+    elif isinstance(entry, list):
+        for below in entry:
+            yield from _option_names(below)
+
+
+@pytest.mark.parametrize("stack", sorted(each.stem.removeprefix("Pulumi.") for each in STACKS), ids=str)
+def test_every_command_has_options_of_its_engine_only(stack: str) -> None:
+    config = parse(
+        yaml.safe_load((ROOM / f"Pulumi.{stack}.yaml").read_text())["config"]["rackstack:fleet"], stack
+    )
+    fleet = plan(config, CATALOG, stack)
+    addresses = {rank.host: rank.host for group in fleet.groups for rank in group.ranks}
+    known = CATALOG.engines[config.engine].options
+    for command in commands(fleet, addresses):
+        said = {each.removeprefix("--") for each in command.argv if each.startswith("--")}
+        assert said
+        assert said <= known
 
 
 @pytest.mark.parametrize("name", [name for name, engine in CATALOG.engines.items() if engine.variables])
