@@ -2,7 +2,7 @@
 
 from stacks.config import BareMetalMachines
 from stacks.planning.design import Design
-from stacks.planning.load import stored_bytes
+from stacks.planning.load import bytes_to_read
 from stacks.planning.memory import mib
 from stacks.planning.plan import Budget
 
@@ -27,8 +27,8 @@ GPU_START_ALLOWANCE = 3600
 
 
 def budget(design: Design) -> Budget:
-    """Return the deadlines of a fleet in seconds."""
-    checkpoint = mib(stored_bytes(design.checkpoint.facts) or 0)
+    """Return the deadlines of a fleet in seconds; bytes that are unknown count nothing."""
+    checkpoint = mib(bytes_to_read(design) or 0)
     fetch, read = (SLOWEST_FETCH, SLOWEST_READ) if design.lab else (_storage(design), _storage(design))
     return Budget(
         prepare=PREPARE_ALLOWANCE,

@@ -4,7 +4,7 @@ from typing import Literal
 
 from stacks.catalog.engines import Engine, Lock
 from stacks.catalog.hardware import Accelerator, Fabric, Family, Machine
-from stacks.catalog.models import Checkpoint, DocumentedLayout, Draft, Model, Profile
+from stacks.catalog.models import Checkpoint, DocumentedLayout, Draft, Model, Profile, StateFormat
 from stacks.config import FleetConfig, Parallelism
 from stacks.planning.reasons import Choice
 from stacks.values import Value
@@ -32,13 +32,8 @@ class GroupDesign(Value):
     batched_tokens: int
     utilization: float
     kv_cache: Literal["bf16", "fp8", "fp32"]
-    state: Literal["float32", "bfloat16"] | None
+    state: StateFormat | None
     prefix_caching: bool
-
-    @property
-    def gpus_per_machine(self) -> int:
-        """Return the GPUs that it uses of each machine, rounded up."""
-        return -(-self.parallel.gpus // self.machines)
 
 
 class Design(Value):

@@ -4,16 +4,16 @@ from collections.abc import Iterator, Mapping
 from typing import Literal
 
 from stacks.catalog.engines import Engine
-from stacks.catalog.figures import Options, Reasoned, Sources
+from stacks.catalog.figures import Options, Reasoned, Sources, address
 from stacks.catalog.hardware import Fabric, Family
-from stacks.catalog.models import CheckpointFacts, DocumentedLayout, ModelFacts, Profile
+from stacks.catalog.models import CheckpointFacts, DocumentedLayout, Draft, ModelFacts, Profile
 from stacks.config import FleetConfig, Setting
 from stacks.planning.design import Design, GroupDesign
-from stacks.planning.reasons import Origin
+from stacks.planning.reasons import BY_HAND, SET_BY_HAND, Origin
 from stacks.values import Value
 
 Kind = Literal["flags", "env"]
-BY_HAND = "the stack file"
+KINDS: tuple[Kind, Kind] = ("flags", "env")
 
 
 class Voices(Value):
@@ -23,6 +23,7 @@ class Voices(Value):
         group: Name of the engine: serve, prefill or decode.
         crosses: The fabric, where the engine spans more than one machine.
         joins: The fabric, where a tensor parallel group of it does.
+        share: What the draft asks for as `--gpu-memory-utilization` on this family; None where nothing.
     """
 
     config: FleetConfig
@@ -35,10 +36,12 @@ class Voices(Value):
     crosses: Fabric | None
     joins: Fabric | None
     documented: DocumentedLayout | None
+    share: Reasoned | None
 
-    def address(self, source: str) -> str:
-        """Return where a source of the model's file can be read."""
-        return self.model.sources.get(source, source)
+
+def draft_share(draft: Draft | None, family: str) -> Reasoned | None:
+    """Return the share of a GPU's memory that somebody documents beside a draft."""
+    return draft.share.get(family) if draft else None
 
 
 def voices(design: Design, group: GroupDesign) -> Voices:
@@ -54,6 +57,7 @@ def voices(design: Design, group: GroupDesign) -> Voices:
         crosses=design.fabric if group.machines > 1 else None,
         joins=design.fabric if group.parallel.tensor_parallel > design.machine.gpus else None,
         documented=design.documented,
+        share=draft_share(design.draft, design.family_name),
     )
 
 
@@ -71,12 +75,14 @@ def layers(asking: Voices, kind: Kind) -> Iterator[tuple[Origin, Options]]:
     )
     for origin, who, sources in everybody:
         if who is not None:
-            yield origin, _addressed(getattr(who, kind), sources)
+            yield origin, addressed(getattr(who, kind), sources)
         if origin == "fabric" and asking.joins:
-            yield origin, _addressed(getattr(asking.joins, f"tensor_{kind}"), sources)
+            yield origin, addressed(getattr(asking.joins, f"tensor_{kind}"), sources)
     if asking.documented and asking.group != "serve":
         own = asking.group if kind == "flags" else f"{asking.group}_env"
-        yield "layout", _addressed(getattr(asking.documented, own), model)
+        yield "layout", addressed(getattr(asking.documented, own), model)
+    if asking.share and kind == "flags":
+        yield "draft", addressed({"gpu-memory-utilization": asking.share}, model)
     yield "hand", _by_hand(getattr(asking.config, kind))
 
 
@@ -85,14 +91,13 @@ def asked(asking: Voices, name: str) -> list[tuple[Origin, Reasoned]]:
     return [(origin, options[name]) for origin, options in layers(asking, "flags") if name in options]
 
 
-def _addressed(options: Options, sources: Sources) -> Options:
+def addressed(options: Options, sources: Sources) -> Options:
+    """Return options with the addresses of their sources."""
     return {
-        name: each.model_copy(update={"source": sources.get(each.source, each.source)})
+        name: each.model_copy(update={"source": address(sources, each.source)})
         for name, each in options.items()
     }
 
 
 def _by_hand(settings: Mapping[str, Setting]) -> dict[str, Reasoned]:
-    return {
-        name: Reasoned(value=value, why="set by hand", source=BY_HAND) for name, value in settings.items()
-    }
+    return {name: Reasoned(value=value, why=SET_BY_HAND, source=BY_HAND) for name, value in settings.items()}

@@ -45,10 +45,8 @@ _REASONS: Final[Mapping[str, tuple[str, str]]] = {
     "VLLM_NIXL_SIDE_CHANNEL_PORT": ("the fixed port where it asks", _PORTS),
     "VLLM_PORT": ("the first of the ports that the engine picks inside a machine", _PORTS),
 }
-
-
-OWN: Final = frozenset(_REASONS) | {"model", "data-parallel-rank", "api-key"}
-"""Options and variables that are written for each rank, and that nobody sets by hand."""
+OWN: Final = frozenset(_REASONS)
+"""Options and variables that are written for each rank."""
 
 
 def flags(

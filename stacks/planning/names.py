@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Mapping
 from stacks.catalog import Catalog
 from stacks.config import KEY, FleetConfig, LabMachines
 from stacks.faults import nearest, shown
+from stacks.planning import secret
 
 _TYPES: Mapping[str, tuple[type, str]] = {
     "enable-prefix-caching": (bool, "true or false"),
@@ -16,6 +17,8 @@ _TYPES: Mapping[str, tuple[type, str]] = {
     "max-num-seqs": (int, "a whole number such as 64"),
 }
 """Options that the planner reckons with → their type, in Python and in words."""
+
+_TYPED = "value-types; vLLM 0.33.0, vllm/engine/arg_utils.py"
 
 LAB_HOST = "lab-host"
 NO_SPECULATION = "none"
@@ -47,8 +50,10 @@ def wrong_types(config: FleetConfig) -> Iterator[str]:
     """Yield a sentence for every option set by hand that the planner cannot reckon with."""
     for name, (kind, words) in _TYPES.items():
         value = config.flags.get(name)
-        if value is not None and type(value) is not kind:
-            yield f"{KEY}.flags.{name}: {shown(value)} is no such value; write {words}"
+        if value is None or type(value) is kind or (kind is float and type(value) is int):
+            continue
+        said = secret.HIDDEN if secret.hides(config, f"flags.{name}") else shown(value)
+        yield f"{KEY}.flags.{name}: {said} is no such value; write {words} [{_TYPED}]"
 
 
 def _stack_names_a_fleet(stack: str) -> Iterator[str]:

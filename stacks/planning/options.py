@@ -1,14 +1,15 @@
 """Engine options and variables of every rank of an engine: who asks for what, merged, with the reasons."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
-from stacks.catalog.figures import Reasoned
+from stacks.catalog.figures import Options, Reasoned
 from stacks.planning.design import Design, GroupDesign
-from stacks.planning.layers import Kind, layers, voices
+from stacks.planning.layers import KINDS, Kind, layers, voices
+from stacks.planning.naming import spelled
+from stacks.planning.packages import lacking
 from stacks.planning.planned import Wish, draft, long_context, planned
 from stacks.planning.reasons import Option, Origin
-from stacks.planning.versions import key
 
 
 def options(design: Design, group: GroupDesign) -> tuple[tuple[Option, ...], tuple[Option, ...]]:
@@ -23,10 +24,10 @@ def options(design: Design, group: GroupDesign) -> tuple[tuple[Option, ...], tup
 def left_out(design: Design, group: GroupDesign) -> tuple[str, ...]:
     """Return a sentence for each option that the engine's lock is too old for, or not known to hold."""
     found = (
-        f"{_spelled(name, kind)} is left out of {group.name}: it {lacking}; {reasoned.why}"
-        for kind in _KINDS
+        f"{_spelled(name, kind)} is left out of {group.name}: it {lack}; {reasoned.why}"
+        for kind in KINDS
         for _, name, reasoned in _asking(design, group, kind)
-        if (lacking := _lacking(design, reasoned.needs))
+        for lack in lacking(design.lock, reasoned.needs)
     )
     return tuple(dict.fromkeys(found))
 
@@ -40,13 +41,10 @@ def merged(earlier: dict[str, Any], later: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-_KINDS: tuple[Kind, Kind] = ("flags", "env")
-
-
 def _collected(design: Design, group: GroupDesign, kind: Kind) -> dict[str, Option]:
     found: dict[str, Option] = {}
     for origin, name, reasoned in _asking(design, group, kind):
-        if not _lacking(design, reasoned.needs):
+        if not any(lacking(design.lock, reasoned.needs)):
             option = Option(
                 name=name, value=reasoned.value, why=reasoned.why, source=reasoned.source, origin=origin
             )
@@ -56,15 +54,21 @@ def _collected(design: Design, group: GroupDesign, kind: Kind) -> dict[str, Opti
 
 def _asking(design: Design, group: GroupDesign, kind: Kind) -> Iterator[tuple[Origin, str, Reasoned]]:
     """Yield who asks for what, the last word last; what the planner settled stands just before the hand."""
-    *documented, (_, by_hand) = layers(voices(design, group), kind)
+    *_, (_, by_hand) = layers(voices(design, group), kind)
     said: dict[str, Reasoned] = {}
-    for origin, asked in (*documented, *long_context(design, kind), *draft(design, kind)):
+    for origin, asked in documented(design, group, kind):
         said |= asked
         yield from ((origin, name, reasoned) for name, reasoned in asked.items())
     for name, wish in planned(design, group, kind).items():
         if name not in by_hand and _speaks_up(wish, said.get(name)):
             yield "planner", name, wish.reasoned
     yield from (("hand", name, reasoned) for name, reasoned in by_hand.items())
+
+
+def documented(design: Design, group: GroupDesign, kind: Kind) -> Iterator[tuple[Origin, Options]]:
+    """Yield what the catalog asks for, before the planner's own sizes and what is set by hand."""
+    *catalogued, _ = layers(voices(design, group), kind)
+    yield from (*catalogued, *long_context(design, kind), *draft(design, kind))
 
 
 def _speaks_up(wish: Wish, said: Reasoned | None) -> bool:
@@ -75,7 +79,7 @@ def _speaks_up(wish: Wish, said: Reasoned | None) -> bool:
 def _joined(earlier: Option, later: Option) -> Option:
     """Return the later option; where both are JSON, both with the reasons of both."""
     if not (isinstance(earlier.value, dict) and isinstance(later.value, dict)):
-        return later
+        return _instead(earlier, later) if later.origin == "hand" else later
     return Option(
         name=later.name,
         value=merged(earlier.value, later.value),
@@ -85,19 +89,16 @@ def _joined(earlier: Option, later: Option) -> Option:
     )
 
 
+def _instead(earlier: Option, by_hand: Option) -> Option:
+    """Return what is set by hand with what it takes the place of, and why that was asked for."""
+    if earlier.value == by_hand.value:
+        return by_hand
+    why = f"{by_hand.why} instead of {spelled(earlier.value)}: {earlier.why}"
+    return by_hand.model_copy(update={"why": why, "source": _both(by_hand.source, earlier.source)})
+
+
 def _both(earlier: str, later: str) -> str:
     return "; ".join(dict.fromkeys((earlier, later)))
-
-
-def _lacking(design: Design, needs: Mapping[str, str]) -> str:
-    """Return what the lock lacks of the packages that an option needs; empty where it lacks nothing."""
-    for package, least in needs.items():
-        if design.lock is None:
-            return f"needs {package} {least}, and the engine's lock is not pinned yet"
-        held = design.lock.packages.get(package)
-        if held is None or key(held) < key(least):
-            return f"needs {package} {least} or newer, and the engine's lock holds {held or 'none'}"
-    return ""
 
 
 def _spelled(name: str, kind: Kind) -> str:

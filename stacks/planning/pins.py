@@ -2,11 +2,10 @@
 
 from collections.abc import Iterator
 
-from stacks.catalog.figures import Unpinned
+from stacks.catalog.figures import Unknown, Unpinned
 from stacks.catalog.models import Manifest
 from stacks.planning.design import Design
 from stacks.planning.evidence import pinned
-from stacks.planning.load import stored_bytes
 from stacks.planning.plan import Checkpoint, DraftPin, EnginePin, MissingPin
 
 
@@ -19,9 +18,10 @@ def checkpoint(design: Design) -> Checkpoint:
         label=facts.label,
         repository=facts.repository,
         revision=facts.revision if isinstance(facts.revision, str) else None,
-        tensor_bytes=facts.tensor_bytes if isinstance(facts.tensor_bytes, int) else None,
-        stored_bytes=stored_bytes(facts) or 0,
-        shards=facts.shards if isinstance(facts.shards, int) else None,
+        file_bytes=_known(facts.file_bytes),
+        tensor_bytes=_known(facts.tensor_bytes),
+        about_bytes=facts.about_bytes,
+        shards=_known(facts.shards),
         files={path: (file.size, file.sha256) for path, file in files.items()},
     )
 
@@ -35,12 +35,14 @@ def draft(design: Design) -> DraftPin | None:
         name=f"{design.model.name}-{design.draft_name}",
         repository=facts.repository,
         revision=facts.revision if isinstance(facts.revision, str) else None,
+        tensor_bytes=_known(facts.tensor_bytes),
     )
 
 
 def engine(design: Design) -> EnginePin:
     """Return the engine as pinned as it is."""
     facts, lock, nccl = design.engine.facts, design.lock, pinned(design)["NCCL"]
+    image = facts.image
     return EnginePin(
         name=design.engine.name,
         release=facts.release,
@@ -49,11 +51,8 @@ def engine(design: Design) -> EnginePin:
         lock_digest=lock.digest if lock else "",
         driver_floor=facts.driver_floor,
         nccl=None if nccl == "not pinned" else nccl,
-        image=(
-            f"{facts.image.repository}@{facts.image.digest}"
-            if facts.image and isinstance(facts.image.digest, str)
-            else None
-        ),
+        image=f"{image.repository}@{image.digest}" if image and isinstance(image.digest, str) else None,
+        image_unpinned=image.digest.unpinned if image and isinstance(image.digest, Unpinned) else None,
     )
 
 
@@ -76,3 +75,8 @@ def missing(design: Design) -> Iterator[MissingPin]:
     for what, pin in pins.items():
         if isinstance(pin, Unpinned):
             yield MissingPin(what=what, why=pin.unpinned)
+
+
+def _known(size: int | Unknown) -> int | None:
+    """Return a figure; None where it is unknown."""
+    return size if isinstance(size, int) else None

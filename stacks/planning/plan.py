@@ -3,59 +3,84 @@
 from collections.abc import Mapping
 from typing import Literal
 
-from stacks.catalog.models import Endpoint
+from stacks.catalog.models import Endpoint, Experts
 from stacks.config import Parallelism
 from stacks.planning.reasons import Choice, Option, Standing
 from stacks.planning.sized import Cache, GpuMemory
 from stacks.values import Value
 
 
-class Checkpoint(Value):
+class ModelSummary(Value):
+    """What the model is.
+
+    Attributes:
+        title: What people call it.
+        parameters: In all; None where unknown.
+        layers: Layers.
+        experts: Experts of a mixture; None where it is none.
+    """
+
+    title: str
+    parameters: int | None
+    layers: int
+    experts: Experts | None
+
+
+class OnDisk(Value):
+    """What a host holds in a folder of its own, by its exact revision.
+
+    Attributes:
+        name: Model and checkpoint (or draft) in the catalog, one path segment.
+        revision: The exact revision, one path segment; None where it is not pinned yet.
+    """
+
+    name: str
+    revision: str | None
+
+    @property
+    def home(self) -> str:
+        """Return the folder of the verified copy on a host."""
+        return f"/var/lib/rackstack/checkpoints/{self.name}/{self.revision or 'revision-not-pinned'}"
+
+
+class Checkpoint(OnDisk):
     """A checkpoint by revision.
 
     Attributes:
-        name: Model and checkpoint in the catalog, one path segment.
         label: What people call its number format.
         repository: Where it is published; None for a model that we write ourselves.
-        revision: The exact revision, one path segment; None where it is not pinned yet.
+        file_bytes: Bytes of all files; None where unknown.
         tensor_bytes: Bytes of all tensors; None where unknown.
-        stored_bytes: Bytes of all files, as exactly as is known.
+        about_bytes: The size as its source rounds it; None where it does not.
         shards: Number of shard files; None where unknown.
         files: Path below the checkpoint → (size in bytes, SHA-256 in hex); empty where not pinned yet.
     """
 
-    name: str
     label: str
     repository: str | None
-    revision: str | None
+    file_bytes: int | None
     tensor_bytes: int | None
-    stored_bytes: int
+    about_bytes: int | None
     shards: int | None
     files: Mapping[str, tuple[int, str]]
 
     @property
-    def home(self) -> str:
-        """Return the folder of the verified checkpoint on a host."""
-        return f"/var/lib/rackstack/checkpoints/{self.name}/{self.revision or 'revision-not-pinned'}"
+    def stored_bytes(self) -> int | None:
+        """Return what is read and stored, as exactly as is known; None where nobody says how much it is."""
+        known = (self.file_bytes, self.tensor_bytes, self.about_bytes)
+        return next((size for size in known if size is not None), None)
 
 
-class DraftPin(Value):
+class DraftPin(OnDisk):
     """A draft model; a prediction head inside the checkpoint is none.
 
     Attributes:
-        name: Model and draft in the catalog, one path segment.
         repository: Where it is published.
-        revision: The exact revision; None where it is not pinned yet.
+        tensor_bytes: Bytes of its tensors; None where unknown.
     """
 
-    name: str
     repository: str
-    revision: str | None
-
-    @property
-    def home(self) -> str:
-        """Return the folder of the verified draft on a host."""
-        return f"/var/lib/rackstack/checkpoints/{self.name}/{self.revision or 'revision-not-pinned'}"
+    tensor_bytes: int | None
 
 
 class EnginePin(Value):
@@ -70,6 +95,7 @@ class EnginePin(Value):
         driver_floor: Oldest driver that it runs on; None on CPU.
         nccl: Release of NCCL in the lock; None where none is known.
         image: Image that carries the same engine, by digest; None where none is pinned.
+        image_unpinned: Why no digest of it is pinned; None where one is, or where there is no image.
     """
 
     name: str
@@ -80,6 +106,7 @@ class EnginePin(Value):
     driver_floor: str | None
     nccl: str | None
     image: str | None
+    image_unpinned: str | None = None
 
     @property
     def home(self) -> str:
@@ -116,6 +143,7 @@ class MachineType(Value):
         title: As the vendor calls it.
         unit: What one is called: tray, node, host.
         accelerator: Name of its accelerators.
+        architecture: Their compute capability or gfx name; None where there is none.
         gpus: How many of them; 1 for the cores of a lab host.
         arch: Architecture of its host.
         domain: GPUs in one NVLink or Infinity Fabric domain.
@@ -125,6 +153,7 @@ class MachineType(Value):
     title: str
     unit: str
     accelerator: str
+    architecture: str | None
     gpus: int
     arch: str
     domain: int
@@ -137,7 +166,7 @@ class FabricPlan(Value):
         name: Name in the catalog.
         title: As people call it.
         kind: nvlink, infinity-fabric, rdma or ethernet.
-        pins: What belongs to it on a host → release, or unknown.
+        pins: What belongs on a host for it, and for this type of machine → release, or unknown.
     """
 
     name: str
@@ -261,6 +290,7 @@ class Cost(Value):
         per_hour: Of the whole fleet.
         per_evaluation: Loading and the evaluation together, at the longer of the load times.
         source: Who says so, and when.
+        assumes: What per_evaluation leaves out, or why it is unknown, one clause.
     """
 
     gpus: int
@@ -268,10 +298,14 @@ class Cost(Value):
     per_hour: float | None
     per_evaluation: float | None
     source: str
+    assumes: str
 
 
 class Budget(Value):
     """Deadlines in seconds, each derived from bytes and read speed plus a named allowance.
+
+    Bytes that are unknown count nothing: of a checkpoint or a draft whose size nobody gives, the allowance
+    alone is waited for.
 
     Attributes:
         prepare: The playbook `prepare`.
@@ -300,11 +334,14 @@ class FleetPlan(Value):
         hosts: Machines, in rank order.
         groups: Engines.
         engine: The pinned engine.
+        model: What the model is.
         checkpoint: The pinned checkpoint.
         draft: The pinned draft model; None where there is none.
         served_name: Model name in the API.
         context: Longest sequence in tokens.
-        disk_mib: Disk that engine and checkpoint take on each host, in MiB.
+        disk_mib: Disk of engine, checkpoint and draft on each host, in MiB; None where the checkpoint is of
+            unknown size.
+        not_counted: What load time, disk and deadlines leave out, a clause; empty where that is nothing.
         packages: Distribution packages that the engine needs on every host.
         budget: Deadlines.
         load: How long the weights take to read.
@@ -326,11 +363,13 @@ class FleetPlan(Value):
     hosts: tuple[PlannedHost, ...]
     groups: tuple[EngineGroup, ...]
     engine: EnginePin
+    model: ModelSummary
     checkpoint: Checkpoint
     draft: DraftPin | None
     served_name: str
     context: int
-    disk_mib: int
+    disk_mib: int | None
+    not_counted: str
     packages: tuple[str, ...]
     budget: Budget
     load: LoadTime

@@ -2,12 +2,13 @@
 
 from collections.abc import Iterator
 
-from stacks.catalog.figures import Options, Reasoned
+from stacks.catalog.figures import Options, Reasoned, address
 from stacks.config import Setting
 from stacks.planning import pins
 from stacks.planning.design import Design, GroupDesign
-from stacks.planning.layers import Kind
+from stacks.planning.layers import Kind, addressed
 from stacks.planning.memory import kv_cache_gib
+from stacks.planning.naming import of_engine
 from stacks.planning.reasons import Choice, Origin
 from stacks.values import Value
 
@@ -38,7 +39,11 @@ def draft(design: Design, kind: Kind) -> Iterator[tuple[Origin, Options]]:
     settings |= {"method": facts.method, "num_speculative_tokens": facts.tokens}
     settings |= {**facts.settings, **facts.on_family.get(design.family_name, {})}
     local = f"; the verified copy on the host stands in for {pin.repository}" if pin else ""
-    asked = Reasoned(value=dict(settings), why=f"{facts.why}{local}", source=_address(design, facts.source))
+    asked = Reasoned(
+        value=dict(settings),
+        why=f"{facts.why}{local}",
+        source=address(design.model.facts.sources, facts.source),
+    )
     yield "draft", {"speculative-config": asked}
 
 
@@ -46,18 +51,7 @@ def long_context(design: Design, kind: Kind) -> Iterator[tuple[Origin, Options]]
     """Yield what a context past the model's own positions needs."""
     facts = design.model.facts.context
     if design.context > facts.native:
-        asked: Options = getattr(facts, kind)
-        yield (
-            "model",
-            {
-                name: each.model_copy(update={"source": _address(design, each.source)})
-                for name, each in asked.items()
-            },
-        )
-
-
-def _address(design: Design, source: str) -> str:
-    return design.model.facts.sources.get(source, source)
+        yield "model", addressed(getattr(facts, kind), design.model.facts.sources)
 
 
 def _sizes(design: Design, group: GroupDesign) -> Iterator[tuple[str, Wish]]:
@@ -66,7 +60,7 @@ def _sizes(design: Design, group: GroupDesign) -> Iterator[tuple[str, Wish]]:
     yield "max-model-len", _wish(design.context, None, why, "workload.context")
     settled: dict[str, tuple[Setting | None, Setting | None]] = {
         "max-num-seqs": (group.max_num_seqs, None),
-        "max-num-batched-tokens": (group.batched_tokens, engine.batched_tokens),
+        "max-num-batched-tokens": (group.batched_tokens, engine.default_step(design.machine.accelerator)),
         "gpu-memory-utilization": (group.utilization, engine.utilization),
         "kv-cache-dtype": ("fp8" if group.kv_cache == "fp8" else "auto", "auto"),
     }
@@ -95,8 +89,8 @@ def _settled(design: Design, group: GroupDesign, name: str, value: Setting, defa
 
 
 def _choice(design: Design, group: GroupDesign, name: str) -> Choice | None:
-    titles = {name, f"{name} of {group.name}"}
-    return next((choice for choice in design.choices if choice.what in titles), None)
+    what = name + of_engine(group.name)
+    return next((choice for choice in design.choices if choice.what == what), None)
 
 
 def _wish(value: Setting, default: Setting | None, why: str, source: str) -> Wish:

@@ -1,8 +1,9 @@
 """Makes the plan, or refuses with every broken rule."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from stacks.catalog import Catalog
+from stacks.catalog.figures import address
 from stacks.catalog.models import Endpoint, ModelFacts
 from stacks.config import FleetConfig, LabMachines
 from stacks.errors import PlanError
@@ -11,21 +12,24 @@ from stacks.planning.budget import budget
 from stacks.planning.cost import cost
 from stacks.planning.design import Design, GroupDesign
 from stacks.planning.evidence import standing
-from stacks.planning.load import load_time
+from stacks.planning.load import bytes_to_read, load_time, not_counted, window
 from stacks.planning.memory import mib
 from stacks.planning.names import unknown_names, wrong_types
 from stacks.planning.options import left_out, options
+from stacks.planning.overrides import priced
 from stacks.planning.plan import (
     EngineGroup,
     FabricPlan,
     FleetPlan,
     ImagePin,
     MachineType,
+    ModelSummary,
     Ports,
 )
+from stacks.planning.reasons import Choice
 from stacks.planning.rules import broken
-from stacks.planning.sized import Cache, GpuMemory
-from stacks.planning.trades import settled, traded
+from stacks.planning.sized import Sized
+from stacks.planning.trades import settled
 from stacks.planning.warnings import warnings
 
 # All below the ephemeral range (32768 and up on Linux), so that no outgoing connection can hold one of them.
@@ -44,14 +48,18 @@ def plan(config: FleetConfig, catalog: Catalog, stack: str) -> FleetPlan:
     """
     if faults := [*unknown_names(config, catalog, stack), *wrong_types(config)]:
         raise PlanError(faults)
-    design, sized = settled(choose.design(config, catalog, stack))
+
+    def chooser(wanted: FleetConfig) -> Design:
+        return choose.design(wanted, catalog, stack)
+
+    design, sized = settled(chooser(config))
     if faults := list(broken(design, sized)):
         raise PlanError(faults)
-    return _plan(design, sized, catalog)
+    return _plan(design, sized, catalog, tuple(priced(design, sized, chooser)))
 
 
-def _plan(design: Design, sized: Mapping[str, tuple[GpuMemory, Cache]], catalog: Catalog) -> FleetPlan:
-    load, checkpoint = load_time(design), pins.checkpoint(design)
+def _plan(design: Design, sized: Sized, catalog: Catalog, choices: tuple[Choice, ...]) -> FleetPlan:
+    load = load_time(design)
     unpinned = tuple(pins.missing(design))
     return FleetPlan(
         stack=design.stack,
@@ -62,12 +70,14 @@ def _plan(design: Design, sized: Mapping[str, tuple[GpuMemory, Cache]], catalog:
         hosts=placement.hosts(design),
         groups=tuple(_groups(design, sized)),
         engine=pins.engine(design),
-        checkpoint=checkpoint,
+        model=_model(design.model.facts),
+        checkpoint=pins.checkpoint(design),
         draft=pins.draft(design),
         unpinned=unpinned,
         served_name=design.model.facts.served_name,
         context=design.context,
-        disk_mib=design.engine.facts.disk_mib + mib(checkpoint.stored_bytes),
+        disk_mib=_disk(design),
+        not_counted=not_counted(design),
         packages=tuple(design.engine.facts.packages),
         budget=budget(design),
         load=load,
@@ -75,13 +85,13 @@ def _plan(design: Design, sized: Mapping[str, tuple[GpuMemory, Cache]], catalog:
         api_key=design.config.api_key,
         endpoint=_endpoint(design.model.facts),
         standing=standing(design),
-        choices=traded(design, sized),
+        choices=choices,
         warnings=tuple(_warnings(design, sized)),
         missing=tuple(_missing(design, len(unpinned))),
     )
 
 
-def _groups(design: Design, sized: Mapping[str, tuple[GpuMemory, Cache]]) -> Iterator[EngineGroup]:
+def _groups(design: Design, sized: Sized) -> Iterator[EngineGroup]:
     first = 0
     for group in design.groups:
         flags, env = options(design, group)
@@ -113,7 +123,22 @@ def _ports(group: GroupDesign) -> Ports:
 
 def _endpoint(model: ModelFacts) -> Endpoint:
     source = model.endpoint.source
-    return model.endpoint.model_copy(update={"source": model.sources.get(source, source)})
+    return model.endpoint.model_copy(update={"source": address(model.sources, source)})
+
+
+def _model(facts: ModelFacts) -> ModelSummary:
+    shape = facts.shape
+    return ModelSummary(
+        title=facts.title,
+        parameters=None if shape.parameters == "unknown" else shape.parameters,
+        layers=shape.layers,
+        experts=shape.experts,
+    )
+
+
+def _disk(design: Design) -> int | None:
+    stored = bytes_to_read(design)
+    return None if stored is None else design.engine.facts.disk_mib + mib(stored)
 
 
 def _machine(design: Design) -> MachineType:
@@ -123,6 +148,9 @@ def _machine(design: Design) -> MachineType:
         title=machine.title,
         unit=machine.unit,
         accelerator=machine.accelerator,
+        architecture=None
+        if design.accelerator.architecture == "unknown"
+        else design.accelerator.architecture,
         gpus=machine.gpus,
         arch=machine.arch,
         domain=machine.domain,
@@ -130,8 +158,8 @@ def _machine(design: Design) -> MachineType:
 
 
 def _fabric(design: Design) -> FabricPlan:
-    fabric = design.fabric
-    return FabricPlan(name=design.fabric_name, title=fabric.title, kind=fabric.kind, pins=fabric.pins)
+    fabric, pins_here = design.fabric, {**design.machine.pins, **design.fabric.pins}
+    return FabricPlan(name=design.fabric_name, title=fabric.title, kind=fabric.kind, pins=pins_here)
 
 
 def _image(config: FleetConfig, catalog: Catalog) -> ImagePin | None:
@@ -141,8 +169,9 @@ def _image(config: FleetConfig, catalog: Catalog) -> ImagePin | None:
     return ImagePin(name=config.machines.image, suite=image.suite, packages=image.packages)
 
 
-def _warnings(design: Design, sized: Mapping[str, tuple[GpuMemory, Cache]]) -> Iterator[str]:
+def _warnings(design: Design, sized: Sized) -> Iterator[str]:
     yield from warnings(design, sized)
+    yield from window(design)
     for group in design.groups:
         yield from left_out(design, group)
 
@@ -155,4 +184,4 @@ def _missing(design: Design, unpinned: int) -> Iterator[str]:
         pins_missing = "1 pin is missing" if unpinned == 1 else f"{unpinned} pins are missing"
         yield f"{pins_missing} (`make lock STACK={design.stack}` looks them up where there is internet)"
     if design.documented and design.documented.needs:
-        yield design.documented.needs
+        yield f"there is no role yet for {design.documented.needs}"

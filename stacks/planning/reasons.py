@@ -6,6 +6,9 @@ from stacks.catalog.models import Evidence
 from stacks.config import Setting
 from stacks.values import Value
 
+BY_HAND = "the stack file"
+SET_BY_HAND = "set by hand"
+
 Origin = Literal[
     "engine", "family", "model", "profile", "checkpoint", "fabric", "layout", "draft", "planner", "hand"
 ]
@@ -26,7 +29,7 @@ class Choice(Value):
         what: What was decided: checkpoint, layout, max-model-len …
         value: The decision, as a person reads it.
         why: The reason, one clause.
-        source: Where the reason stands; `stack file` where a person set it.
+        source: Where the reason stands; BY_HAND where a person set it.
         cost: What a value set by hand costs against the planner's own; None where nothing.
         alternatives: What else there was.
     """

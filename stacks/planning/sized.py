@@ -1,5 +1,7 @@
 """What fits on one GPU, and how many requests that holds. Bytes throughout."""
 
+from collections.abc import Mapping
+
 from stacks.values import Value
 
 
@@ -28,12 +30,14 @@ class Part(Value):
         size: Bytes; where nobody knows them `low` is None, and `high` is what is counted (0).
         why: How it is known, one clause.
         source: Where it stands; `assumption` where nobody documents it.
+        at_least: Whether more comes on top that nobody documents the size of.
     """
 
     name: str
     size: Range
     why: str
     source: str
+    at_least: bool = False
 
 
 class GpuMemory(Value):
@@ -43,13 +47,18 @@ class GpuMemory(Value):
         capacity: Nominal memory.
         usable: What the engine takes of it (`--gpu-memory-utilization`).
         parts: What it holds beside the cache.
-        pool: What is left for the cache; `high` below 1 where nothing fits.
+        pool: What is left for the cache; `high` below 1 where nothing fits, or where that is unknown.
     """
 
     capacity: int
     usable: int
     parts: tuple[Part, ...]
     pool: Range
+
+    @property
+    def weighed(self) -> bool:
+        """Return whether the size of the weights is known; without it nothing is known of the pool."""
+        return all(part.size.low is not None for part in self.parts if part.name == "weights")
 
     @property
     def needed(self) -> int:
@@ -109,3 +118,7 @@ class Cache(Value):
     tokens: Range
     requests: tuple[Requests, ...]
     notes: tuple[str, ...] = ()
+
+
+Sized = Mapping[str, tuple[GpuMemory, Cache]]
+"""Name of an engine → what one of its GPUs holds, and how its cache is laid out."""

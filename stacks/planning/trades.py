@@ -1,13 +1,13 @@
 """What a size costs: open sizes are settled, and the choices say what else there was."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from stacks.planning.design import Design, GroupDesign
 from stacks.planning.memory import size
-from stacks.planning.reasons import Alternative, Choice
-from stacks.planning.sized import Cache, GpuMemory
+from stacks.planning.naming import of_engine
+from stacks.planning.reasons import BY_HAND, SET_BY_HAND, Alternative, Choice
+from stacks.planning.sized import Sized
 
-Sized = Mapping[str, tuple[GpuMemory, Cache]]
 _BATCHED = "max-num-batched-tokens"
 
 
@@ -28,16 +28,21 @@ def settled(design: Design) -> tuple[Design, Sized]:
 def _raised(design: Design, group: GroupDesign) -> tuple[GroupDesign, tuple[Choice, ...]]:
     """Return a group whose steps hold one block, which a prefix cache over recurrent state needs."""
     block = size(design, group)[1].block_tokens
-    default = group.batched_tokens == design.engine.facts.batched_tokens
+    default = group.batched_tokens == design.engine.facts.default_step(design.machine.accelerator)
     recurrent = design.model.facts.shape.recurrent is not None
     if not (default and recurrent and group.prefix_caching and block > group.batched_tokens):
         return group, ()
     choice = Choice(
-        what=_BATCHED if group.name == "serve" else f"{_BATCHED} of {group.name}",
+        what=_BATCHED + of_engine(group.name),
         value=f"{block:,}",
         why=f"with a prefix cache a step must hold one block of {block:,} tokens",
         source="https://github.com/vllm-project/vllm/issues/49141",
-        alternatives=(Alternative(value=f"{group.batched_tokens:,}", why_not="the engine would refuse it"),),
+        alternatives=(
+            Alternative(
+                value=f"{group.batched_tokens:,}",
+                why_not="states would be kept at fewer places, where not at all",
+            ),
+        ),
     )
     return group.model_copy(update={"batched_tokens": block}), (choice,)
 
@@ -57,13 +62,17 @@ def traded(design: Design, sized: Sized) -> tuple[Choice, ...]:
         else choice
         for choice in design.choices
     )
-    machines = Choice(
+    return (machines(design), context, *rest, *_interface(design))
+
+
+def machines(design: Design) -> Choice:
+    """Return how many machines there are, and why."""
+    return Choice(
         what="machines",
         value=f"{design.count} x {design.machine.title}",
-        why="what the layout needs" if _count(design) is None else "set by hand",
-        source="layout" if _count(design) is None else "stack file",
+        why="what the layout needs" if _count(design) is None else SET_BY_HAND,
+        source="layout" if _count(design) is None else BY_HAND,
     )
-    return (machines, context, *rest, *_interface(design))
 
 
 def _interface(design: Design) -> Iterator[Choice]:
@@ -102,11 +111,23 @@ def _without_prefixes(design: Design, sized: Sized) -> Iterator[Alternative]:
 
 
 def _compared(design: Design, sized: Sized, other: Design) -> str:
-    """Return how many requests the engine that writes answers would hold instead."""
-    group, then = design.groups[-1], other.groups[-1]
-    now = sized[group.name][1].requests[0]
-    instead = size(other, then)[1].requests[0]
+    return compared(design, sized, other, {group.name: size(other, group) for group in other.groups})
+
+
+def compared(design: Design, sized: Sized, other: Design, instead: Sized) -> str:
+    """Return how many requests the engine that writes answers would hold instead, on all its ranks."""
+    if not all(memory.weighed for memory, _ in (*sized.values(), *instead.values())):
+        return "how many requests the cache holds is unknown, for the size of the weights is"
+    (now, of), (most, each) = _held(design, sized), _held(other, instead)
+    if (now, of) == (most, each):
+        return f"the cache holds at most {now} requests of {of} tokens at once either way"
+    lengths = "" if of == each else f" of {of}"
     return (
-        f"the cache would hold at most {instead.high:,.1f} requests of {instead.tokens:,} tokens at once, "
-        f"and holds {now.high:,.1f} of {now.tokens:,} now"
+        f"the cache would hold at most {most} requests of {each} tokens at once, and holds {now}{lengths} now"
     )
+
+
+def _held(design: Design, sized: Sized) -> tuple[str, str]:
+    group = design.groups[-1]
+    requests = sized[group.name][1].requests[0]
+    return f"{requests.high * group.parallel.data_parallel:,.1f}", f"{requests.tokens:,}"

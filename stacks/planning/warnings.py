@@ -1,29 +1,25 @@
 """What is not refused, but worth knowing before `up`: open reports, unknowns, and whose figures these are."""
 
-import re
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from stacks.planning import versions
-from stacks.planning.design import Design
-from stacks.planning.rules import Sized
-from stacks.planning.rules.engines import driver_floor
+from stacks.catalog.figures import address
+from stacks.planning.design import Design, GroupDesign
+from stacks.planning.drivers import driver_floor
+from stacks.planning.memory.weights import known_bytes
 from stacks.planning.rules.rule import number_format
+from stacks.planning.sized import Cache, Sized
 
 _VLLM = "https://github.com/vllm-project/vllm/issues"
 _WIDE = 16
-"""Tensor parallel ranks from which two of the reports were seen."""
+"""Tensor parallel ranks from which a report was seen."""
 _MANY = 44
 """Ranks from which NCCL crashed over NVLink."""
-_LAB = (
-    "this fleet runs on CPU cores of one machine and proves the path, not a speed; "
-    "nothing here was run by us on a GPU"
-)
-_ISSUE = re.compile(r".*/(.+)/issues/")
+_LAB = "this fleet runs on CPU cores of one machine and proves the path, not a speed"
 
 
 class Report(NamedTuple):
-    """A report of somebody else that touches some layouts.
+    """A report of somebody else on an engine, a fabric or a scale; one on a model stands in the model's file.
 
     Attributes:
         touches: Whether it touches a fleet.
@@ -38,32 +34,40 @@ class Report(NamedTuple):
 
 def warnings(design: Design, sized: Sized) -> Iterator[str]:
     """Yield what a person should know of a fleet that keeps all rules, one sentence each."""
-    told = [_LAB] if design.lab else [*_standing(design), *_unknown(design)]
-    told += [*_tight(design, sized), *_speculation(design)]
-    yield from told
-    known = " ".join(told)
+    if design.lab:
+        yield _LAB
+    else:
+        yield from _standing(design)
+        yield from _catalogued(design)
+        yield from _unknown(design)
+    yield from _tight(design, sized)
+    yield from _speculation(design)
     for report in REPORTS:
-        # What the catalog says in its own words (`vllm#52627`) is not said twice.
-        if report.touches(design) and _ISSUE.sub(r"\1#", report.source) not in known:
+        if report.touches(design):
             yield f"reported by others: {report.says} [{report.source}]"
 
 
 def _standing(design: Design) -> Iterator[str]:
-    yield (
-        "nothing of this was run on a GPU by Rackstack: what is documented was run by those whom the "
-        "evidence names"
-    )
     if design.config.accept_undocumented:
         yield f"nobody documents this layout; it is accepted because: {design.config.accept_undocumented}"
-    if design.documented:
-        yield from design.documented.warnings
-        if any(each.published for each in design.documented.evidence):
-            yield "published figures hold on their own conditions; they promise nothing here"
-    if design.checkpoint.facts.warning:
-        yield design.checkpoint.facts.warning
+    if design.documented and any(each.published for each in design.documented.evidence):
+        yield "published figures hold on their own conditions; they promise nothing here"
     how = design.accelerator.emulated.get(design.checkpoint.facts.format)
     if how:
         yield f"{design.machine.accelerator} does not execute {number_format(design)} natively: {how}"
+
+
+def _catalogued(design: Design) -> Iterator[str]:
+    """Yield what the model's file says, from the model to the layout."""
+    facts, accelerator = design.model.facts, design.machine.accelerator
+    yield from facts.warnings
+    yield from design.profile.warnings if design.profile else ()
+    if design.checkpoint.facts.warning:
+        yield design.checkpoint.facts.warning
+    if design.documented:
+        yield from design.documented.warnings
+    elif refused := facts.refused.get(accelerator):
+        yield f"{accelerator}: {refused.reason} [{address(facts.sources, refused.source)}]"
 
 
 def _unknown(design: Design) -> Iterator[str]:
@@ -74,6 +78,11 @@ def _unknown(design: Design) -> Iterator[str]:
         yield f"which driver the machines have is not said (machines.driver); it must be {floor} or newer"
     if design.model.facts.requires == "unknown":
         yield f"which release of the engine was the first to serve {design.model.facts.title} is unknown"
+    if known_bytes(design.checkpoint.facts)[0] is None:
+        yield (
+            f"how large the weights of {number_format(design)} are is unknown, and they are missing in all "
+            "sizes: whether they and any request fit is unknown"
+        )
     if design.draft and design.draft.tensor_bytes == "unknown":
         yield f"the size of the draft {design.draft_name} is unknown, so that the cache may turn out smaller"
 
@@ -92,6 +101,7 @@ def _tight(design: Design, sized: Sized) -> Iterator[str]:
         if group.name == "prefill":
             continue
         wanted = design.config.workload.concurrency / group.parallel.data_parallel
+        yield from _requests_at_once(design, group, cache)
         if request.low is not None and request.low < wanted:
             yield (
                 f"{design.config.workload.concurrency} requests in flight do not all fit at "
@@ -102,13 +112,25 @@ def _tight(design: Design, sized: Sized) -> Iterator[str]:
             )
 
 
+def _requests_at_once(design: Design, group: GroupDesign, cache: Cache) -> Iterator[str]:
+    """Yield what is doubtful of requests at once that are set by hand."""
+    by_hand, wanted = design.config.flags.get("max-num-seqs"), design.config.workload.concurrency
+    if not isinstance(by_hand, int):
+        return
+    least, ranks = cache.blocks.low, group.parallel.data_parallel
+    if cache.state_blocks and least is not None and least < by_hand <= cache.blocks.high:
+        yield (
+            f"max-num-seqs {by_hand} may be more than fits: {least} to {cache.blocks.high} blocks do, and "
+            "the state of each request takes one"
+        )
+    if by_hand * ranks < wanted:
+        let_in = f"max-num-seqs {by_hand} lets {by_hand * ranks} of {wanted} requests in flight in"
+        yield f"{let_in}, and the rest wait"
+
+
 def _speculation(design: Design) -> Iterator[str]:
     if design.draft and design.draft.loses:
         yield f"the draft {design.draft_name} does not always pay: {design.draft.loses}"
-
-
-def _model(design: Design, name: str) -> bool:
-    return design.model.name == name
 
 
 def _ranks(design: Design) -> int:
@@ -137,10 +159,6 @@ def _stages(design: Design) -> bool:
 
 def _dspark(design: Design) -> bool:
     return design.draft is not None and design.draft.method == "dspark"
-
-
-def _fp8_cache(design: Design) -> bool:
-    return any(group.kv_cache == "fp8" for group in design.groups)
 
 
 def _on(design: Design, *families: str) -> bool:
@@ -173,30 +191,15 @@ REPORTS: tuple[Report, ...] = (
         f"{_VLLM}/48221",
     ),
     Report(
-        lambda fleet: _model(fleet, "kimi-k3") and fleet.checkpoint.facts.format == "nvfp4",
-        "gibberish from RedHatAI/Kimi-K3-NVFP4 on 8 B300 with 0.27.0, open; use MXFP4 and a canary of "
-        "meaning",
-        f"{_VLLM}/51798",
-    ),
-    Report(
-        lambda fleet: _model(fleet, "kimi-k3") and _on(fleet, "cdna4"),
-        "HIP error 700 in the MLA kernel on MI355X, open; --kv-cache-dtype auto and a newer AITER helped",
-        f"{_VLLM}/50347",
-    ),
-    Report(
         lambda fleet: _on(fleet, "cdna4") and fleet.checkpoint.facts.format == "mxfp4",
-        "garbage from MXFP4 experts on gfx950; VLLM_ROCM_USE_AITER_MOE=0 until it is mended",
+        "garbage from MXFP4 experts on gfx950 (also vllm#52190); VLLM_ROCM_USE_AITER_MOE=0 until it "
+        "is mended",
         f"{_VLLM}/52240",
     ),
     Report(
-        lambda fleet: _model(fleet, "kimi-k3") and _on(fleet, "hopper"),
-        "the recipe ran out of memory on H200, open; TP8xPP4 of NVIDIA Dynamo leaves more room",
-        "https://github.com/vllm-project/recipes/issues/698",
-    ),
-    Report(
-        lambda fleet: _model(fleet, "kimi-k3") and _on(fleet, "hopper") and _fp8_cache(fleet),
-        "an assertion of the FP8 prefill kernel on H200; a BF16 cache helped",
-        "https://github.com/ai-dynamo/dynamo/issues/12475",
+        lambda fleet: _on(fleet, "cdna4"),
+        "ROCm graphs were captured on the wrong stream; take a build that has this change",
+        "https://github.com/vllm-project/vllm/pull/53818",
     ),
     Report(
         lambda fleet: _context_parallel(fleet) and _stages(fleet),
@@ -205,23 +208,14 @@ REPORTS: tuple[Report, ...] = (
     ),
     Report(
         lambda fleet: _context_parallel(fleet) and _dspark(fleet),
-        "a memory fault of DSpark with decode context parallel 8; check the engine's build",
+        "a memory fault of DSpark with decode context parallel 8 since #54277; check the engine's build",
         f"{_VLLM}/54649",
     ),
     Report(
         lambda fleet: _dspark(fleet) and _stages(fleet),
-        "DSpark was refused with pipeline stages before #50514; the recipe still keeps them apart",
+        "DSpark was refused with pipeline stages before #50514; the recipe for Kimi K3 still keeps them "
+        "apart, vLLM 0.33.0 refuses only its replayssm form",
         f"{_VLLM}/50098",
-    ),
-    Report(
-        lambda fleet: _model(fleet, "kimi-k3") and _on(fleet, "blackwell") and _tensor(fleet) >= _WIDE,
-        "padding of the experts at TP16 broke mega-MoE and took about 120 GB of each GPU, until #51131",
-        f"{_VLLM}/51124",
-    ),
-    Report(
-        lambda fleet: _model(fleet, "kimi-k3"),
-        "tool calls came back empty when streamed; check them against their schema and ask again",
-        f"{_VLLM}/53246",
     ),
     Report(
         lambda fleet: _crosses(fleet) and not fleet.lab,
@@ -232,14 +226,5 @@ REPORTS: tuple[Report, ...] = (
         lambda fleet: fleet.fabric.kind == "nvlink" and _ranks(fleet) >= _MANY,
         "NCCL crashed over NVLink at 44 ranks and more; NCCL_MNNVL_ENABLE=0 helped",
         "https://github.com/NVIDIA/nccl/issues/2186",
-    ),
-    Report(
-        lambda fleet: (
-            fleet.fabric.kind == "rdma"
-            and _crosses(fleet)
-            and not versions.within(fleet.engine.facts.release, "0.27.1", None)
-        ),
-        "FlashInfer's all-reduce hung between InfiniBand nodes; turn fuse_allreduce_rms off",
-        f"{_VLLM}/51986",
     ),
 )

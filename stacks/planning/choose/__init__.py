@@ -9,7 +9,7 @@ from stacks.planning.choose.groups import groups
 from stacks.planning.choose.layout import layout
 from stacks.planning.choose.site import profile, site
 from stacks.planning.design import Design
-from stacks.planning.layers import Voices
+from stacks.planning.layers import Voices, draft_share
 
 __all__ = ["design"]
 
@@ -33,6 +33,7 @@ def design(config: FleetConfig, catalog: Catalog, stack: str) -> Design:
         crosses=None,
         joins=None,
         documented=split.documented,
+        share=draft_share(model.facts.drafts[speculation] if speculation else None, where.family_name),
     )
     engines, by_settings = groups(everybody, where, split)
     lock = engine.locks.get(where.machine.arch)

@@ -2,20 +2,19 @@
 
 from collections.abc import Iterator
 
+from stacks.catalog.figures import address
 from stacks.catalog.models import ModelFacts
 from stacks.config import FleetConfig
+from stacks.planning import naming
 from stacks.planning.choose.site import Site
-from stacks.planning.layers import BY_HAND
-from stacks.planning.reasons import Alternative, Choice
-
-_GB = 10**9
+from stacks.planning.reasons import BY_HAND, SET_BY_HAND, Alternative, Choice
 
 
 def checkpoint(config: FleetConfig, model: ModelFacts, where: Site) -> tuple[str, Choice]:
     """Return the name of the checkpoint, and why it is that one."""
     documented = list(dict.fromkeys(_documented(config, model, where)))
     if config.checkpoint:
-        name, why, source = config.checkpoint, "set by hand", BY_HAND
+        name, why, source = config.checkpoint, SET_BY_HAND, BY_HAND
     elif documented:
         name = documented[0]
         why = f"it is documented on {where.machine.accelerator}"
@@ -29,7 +28,7 @@ def checkpoint(config: FleetConfig, model: ModelFacts, where: Site) -> tuple[str
         what="checkpoint",
         value=f"{name} ({model.checkpoints[name].label})",
         why=why,
-        source=model.sources.get(source, source),
+        source=address(model.sources, source),
         alternatives=tuple(
             Alternative(value=other, why_not=_why_not(model, other, documented, where)) for other in others
         ),
@@ -52,7 +51,7 @@ def _why_not(model: ModelFacts, name: str, documented: list[str], where: Site) -
     if facts.format not in where.accelerator.formats:
         return f"{accelerator} does not execute {facts.format} natively"
     size = facts.tensor_bytes if isinstance(facts.tensor_bytes, int) else facts.about_bytes
-    held = f"{size / _GB:,.0f} GB of weights" if size else "its size is unknown"
+    held = f"{naming.gb(size)} of weights" if size else "its size is unknown"
     if name not in documented:
         return f"no layout is documented for it on {accelerator}; {held}"
     return f"also documented on {accelerator}; {held}"

@@ -1,10 +1,10 @@
 """Whether to speculate, and with what."""
 
+from stacks.catalog.figures import address
 from stacks.catalog.models import ModelFacts
 from stacks.config import FleetConfig
-from stacks.planning.layers import BY_HAND
 from stacks.planning.names import NO_SPECULATION
-from stacks.planning.reasons import Alternative, Choice
+from stacks.planning.reasons import BY_HAND, SET_BY_HAND, Alternative, Choice
 
 
 def draft(config: FleetConfig, model: ModelFacts) -> tuple[str | None, Choice]:
@@ -14,9 +14,8 @@ def draft(config: FleetConfig, model: ModelFacts) -> tuple[str | None, Choice]:
     choice = Choice(
         what="speculation",
         value=name,
-        why="set by hand" if config.speculation else why,
+        why=SET_BY_HAND if config.speculation else why,
         source=BY_HAND if config.speculation else source,
-        cost=_cost(model, name, fitting, why),
         alternatives=tuple(_alternatives(model, name)),
     )
     return (None if name == NO_SPECULATION else name), choice
@@ -32,16 +31,8 @@ def _fitting(config: FleetConfig, model: ModelFacts) -> tuple[str, str, str]:
     if most and workload.concurrency > most:
         facts = model.drafts[name]
         why = f"{name} does not pay above {most} requests in flight at once: {facts.loses}"
-        return NO_SPECULATION, why, model.sources.get(facts.source, facts.source)
-    return name, rule.why, model.sources.get(rule.source, rule.source)
-
-
-def _cost(model: ModelFacts, name: str, fitting: str, why: str) -> str | None:
-    if name == fitting:
-        return None
-    if name == NO_SPECULATION:
-        return f"the planner takes {fitting} for this workload: {model.drafts[fitting].why}"
-    return f"the planner takes {fitting} for this workload: {why}"
+        return NO_SPECULATION, why, address(model.sources, facts.source)
+    return name, rule.why, address(model.sources, rule.source)
 
 
 def _alternatives(model: ModelFacts, name: str) -> list[Alternative]:

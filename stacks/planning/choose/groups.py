@@ -2,15 +2,19 @@
 
 from typing import Literal, TypeVar, cast
 
+from stacks.catalog.figures import address
+from stacks.catalog.models import StateFormat
 from stacks.config import Disaggregated, Layout, Parallelism
 from stacks.planning.choose.layout import Split
 from stacks.planning.choose.site import Site
 from stacks.planning.design import GroupDesign
 from stacks.planning.layers import Voices, asked
+from stacks.planning.naming import of_engine
 from stacks.planning.reasons import Choice
 
 GroupName = Literal["serve", "prefill", "decode"]
 T = TypeVar("T")
+_PROFILE = "the model's profile on these accelerators"
 
 
 def groups(
@@ -23,15 +27,14 @@ def groups(
         where: The machines.
         split: The layout.
     """
-    apart = isinstance(split.layout, Disaggregated)
     found, choices = [], []
     for name, parallel in _parts(split.layout):
         machines = -(-parallel.gpus // where.machine.gpus)
         crosses = where.fabric if machines > 1 else None
         joins = where.fabric if parallel.tensor_parallel > where.machine.gpus else None
         voices = everybody.model_copy(update={"group": name, "crosses": crosses, "joins": joins})
-        sizes = _Sizes(voices, f" of {name}" if apart else "")
-        found.append(_group(name, parallel, machines, sizes))
+        sizes = _Sizes(voices, of_engine(name))
+        found.append(_group(name, parallel, machines, sizes, where.machine.accelerator))
         choices += sizes.choices
     return tuple(found), tuple(choices)
 
@@ -51,28 +54,30 @@ class _Sizes:
 
     def take(self, option: str, otherwise: T, why: str, source: str) -> T:
         """Return what is asked for an option, or else a value with its reason."""
-        said = asked(self.voices, option)
-        value, cost = otherwise, None
-        for origin, reasoned in said:
-            if origin == "hand" and reasoned.value != value:
-                cost = f"the planner would have taken {_shown(value)}"
+        value = otherwise
+        for _, reasoned in asked(self.voices, option):
             value = cast("T", reasoned.value)  # names.wrong_types has looked at what is set by hand
             why, source = reasoned.why, reasoned.source
-        choice = Choice(what=option + self._suffix, value=_shown(value), why=why, source=source, cost=cost)
+        choice = Choice(what=option + self._suffix, value=_shown(value), why=why, source=source)
         self.choices.append(choice)
         return value
 
 
-def _group(name: GroupName, parallel: Parallelism, machines: int, sizes: _Sizes) -> GroupDesign:
+def _group(
+    name: GroupName, parallel: Parallelism, machines: int, sizes: _Sizes, accelerator: str
+) -> GroupDesign:
     engine = sizes.voices.engine.facts
-    default = engine.sources.get(engine.source, engine.source)
+    default = address(engine.sources, engine.source)
     return GroupDesign(
         name=name,
         parallel=parallel,
         machines=machines,
         max_num_seqs=_requests(parallel, sizes),
         batched_tokens=sizes.take(
-            "max-num-batched-tokens", engine.batched_tokens, "the engine's default", default
+            "max-num-batched-tokens",
+            engine.default_step(accelerator),
+            "the engine's default on these accelerators",
+            default,
         ),
         utilization=_share(sizes, default),
         kv_cache=_kv_cache(sizes),
@@ -94,30 +99,37 @@ def _requests(parallel: Parallelism, sizes: _Sizes) -> int:
 
 
 def _share(sizes: _Sizes, default: str) -> float:
+    """Return the share of memory; what is none is sized by the engine's, and refused by `share-of-memory`."""
+    engine = sizes.voices.engine.facts
+    share = _asked_share(sizes, default)
+    return float(share) if 0 < share <= 1 else engine.utilization
+
+
+def _asked_share(sizes: _Sizes, default: str) -> float:
     profile, engine = sizes.voices.profile, sizes.voices.engine.facts
     if profile and profile.utilization:
-        why, source = "the model's profile on these accelerators", sizes.voices.address(profile.source)
-        return float(sizes.take("gpu-memory-utilization", profile.utilization, why, source))
-    return float(sizes.take("gpu-memory-utilization", engine.utilization, "the engine's default", default))
+        why, source = _PROFILE, address(sizes.voices.model.sources, profile.source)
+        return sizes.take("gpu-memory-utilization", profile.utilization, why, source)
+    return sizes.take("gpu-memory-utilization", engine.utilization, "the engine's default", default)
 
 
 def _kv_cache(sizes: _Sizes) -> Literal["bf16", "fp8"]:
     profile = sizes.voices.profile
     if profile and profile.kv_cache:
-        why, source = "the model's profile on these accelerators", sizes.voices.address(profile.source)
+        why, source = _PROFILE, address(sizes.voices.model.sources, profile.source)
         kind = sizes.take("kv-cache-dtype", str(profile.kv_cache), why, source)
     else:
         kind = sizes.take("kv-cache-dtype", "auto", "the model's own format", "engine default")
     return "fp8" if kind.startswith("fp8") else "bf16"
 
 
-def _state(sizes: _Sizes) -> Literal["float32", "bfloat16"] | None:
+def _state(sizes: _Sizes) -> StateFormat | None:
     shape = sizes.voices.model.shape
     if shape.recurrent is None:
         return None
-    why, source = "the model's own configuration", sizes.voices.address(shape.source)
+    why, source = "the model's own configuration", address(sizes.voices.model.sources, shape.source)
     kind = sizes.take("mamba-ssm-cache-dtype", str(shape.recurrent.state), why, source)
-    return "bfloat16" if kind == "bfloat16" else "float32"
+    return next((each for each in shape.recurrent.state_choices if each == kind), shape.recurrent.state)
 
 
 def _shown(value: object) -> str:

@@ -1,18 +1,18 @@
 """How the model is split: a documented layout that fits the machines and what is preferred."""
 
+from stacks.catalog.figures import address
 from stacks.catalog.models import DocumentedLayout, ModelFacts
 from stacks.config import (
     MOST,
     BareMetalMachines,
-    Disaggregated,
     FleetConfig,
     LabMachines,
     Layout,
     Parallelism,
 )
+from stacks.planning import naming
 from stacks.planning.choose.site import Site
-from stacks.planning.layers import BY_HAND
-from stacks.planning.reasons import Alternative, Choice
+from stacks.planning.reasons import BY_HAND, SET_BY_HAND, Alternative, Choice
 from stacks.values import Value
 
 
@@ -36,11 +36,11 @@ def layout(config: FleetConfig, model: ModelFacts, checkpoint: str, where: Site)
     if config.layout is not None:
         split = config.layout
         documented = next((each for each in here if each.layout == split), None)
-        reason = ("set by hand", BY_HAND)
+        reason = (SET_BY_HAND, BY_HAND)
     elif best := _best(here, config, where):
         split, documented = best.layout, best
         source = best.evidence[0].source if best.evidence else "assumption"
-        reason = (best.why, model.sources.get(source, source))
+        reason = (best.why, address(model.sources, source))
     else:
         gpus = min(_gpus(config, where) or where.machine.gpus, MOST)
         split, documented = Parallelism(tensor_parallel=gpus), None
@@ -51,12 +51,13 @@ def layout(config: FleetConfig, model: ModelFacts, checkpoint: str, where: Site)
         documented=documented,
         choice=Choice(
             what="layout",
-            value=documented.title if documented else title(split),
+            value=naming.titled(documented.title) if documented else naming.split(split),
             why=reason[0],
             source=reason[1],
             alternatives=tuple(
                 Alternative(
-                    value=f"{each.title} on {each.layout.gpus} GPUs", why_not=_why_not(each, split, where)
+                    value=f"{naming.titled(each.title)} on {naming.many(each.layout.gpus, 'GPU')}",
+                    why_not=_why_not(each, split, where),
                 )
                 for each in here
                 if each is not documented
@@ -65,26 +66,11 @@ def layout(config: FleetConfig, model: ModelFacts, checkpoint: str, where: Site)
     )
 
 
-def title(split: Layout) -> str:
-    """Return a split as people call it: `TP8`, `TP8xPP2`, `TP1xDP16+EP`, `prefill TP8 / decode DP16`."""
-    if isinstance(split, Disaggregated):
-        return f"prefill {title(split.prefill)} / decode {title(split.decode)}"
-    sizes = (
-        ("TP", split.tensor_parallel),
-        ("PP", split.pipeline_parallel),
-        ("DP", split.data_parallel),
-        ("DCP", split.decode_context_parallel),
-    )
-    name = "x".join(f"{kind}{size}" for kind, size in sizes if size > 1 or kind == "TP")
-    return f"{name}+EP" if split.expert_parallel else name
-
-
 def _fits_here(each: DocumentedLayout, checkpoint: str, where: Site) -> bool:
     return (
         checkpoint in each.checkpoints
         and where.machine.accelerator in each.accelerators
         and where.fabric_name in each.fabrics
-        and (not each.machines or where.machine_name in each.machines)
     )
 
 
@@ -103,9 +89,9 @@ def _gpus(config: FleetConfig, where: Site) -> int | None:
 
 def _why_not(each: DocumentedLayout, chosen: Layout, where: Site) -> str:
     if each.needs:
-        return f"`up` cannot start it yet: {each.needs}"
+        return f"`up` cannot start it yet, for it needs {each.needs}"
     more = each.layout.gpus - chosen.gpus
     if more:
-        machines = f"{abs(more) / where.machine.gpus:g} {where.machine.unit}(s)"
-        return f"{abs(more)} GPUs {'more' if more > 0 else 'fewer'} ({machines}); {each.why}"
+        machines = naming.many(-(-abs(more) // where.machine.gpus), where.machine.unit)
+        return f"{naming.many(abs(more), 'GPU')} {'more' if more > 0 else 'fewer'} ({machines}); {each.why}"
     return each.why

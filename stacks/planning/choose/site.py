@@ -13,11 +13,9 @@ class Site(Value):
     """Machines and what joins them.
 
     Attributes:
-        machine_name: Name of the machine type in the catalog.
         memory: Memory of one accelerator in bytes; of one host in the lab.
     """
 
-    machine_name: str
     machine: Machine
     family_name: str
     family: Family
@@ -36,7 +34,6 @@ def site(config: FleetConfig, catalog: Catalog) -> Site:
     accelerator = catalog.families[family].members[machine.accelerator]
     memory = machines.memory_gib * 2**30 if isinstance(machines, LabMachines) else accelerator.memory_bytes
     return Site(
-        machine_name=name,
         machine=machine,
         family_name=family,
         family=catalog.families[family],

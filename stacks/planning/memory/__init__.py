@@ -2,7 +2,8 @@
 
 from stacks.planning.design import Design, GroupDesign
 from stacks.planning.memory import gpu, host
-from stacks.planning.memory.host import kv_cache_gib, mib
+from stacks.planning.memory.host import kv_cache_gib
+from stacks.planning.memory.reserves import mib
 from stacks.planning.sized import Cache, GpuMemory
 
 __all__ = ["kv_cache_gib", "mib", "size"]

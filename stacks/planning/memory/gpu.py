@@ -3,12 +3,13 @@
 import math
 from collections.abc import Iterator
 
+from stacks.catalog.figures import address
 from stacks.planning.design import Design, GroupDesign
 from stacks.planning.memory.engine import Exports, cache_input
-from stacks.planning.memory.host import reserves
 from stacks.planning.memory.layout import layout_of
 from stacks.planning.memory.pool import blocks, lengths, pool, requests, tokens
-from stacks.planning.memory.weights import known_bytes, of_fullest_stage
+from stacks.planning.memory.reserves import reserves
+from stacks.planning.memory.weights import known_bytes, loaded, of_fullest_stage
 from stacks.planning.sized import Cache, GpuMemory, Part, Range
 
 _UNKNOWN = Range(low=None, high=0)
@@ -19,7 +20,7 @@ def size(design: Design, group: GroupDesign) -> tuple[GpuMemory, Cache]:
     # The engine rounds up too (vLLM 0.33.0, `v1/worker/utils.py:request_memory`).
     usable = math.ceil(design.memory * group.utilization)
     parts = (_weights(design, group), *_draft(design, group), *reserves(design))
-    left = pool(usable, parts)
+    left = _UNKNOWN if parts[0].size.low is None else pool(usable, parts)
     return GpuMemory(capacity=design.memory, usable=usable, parts=parts, pool=left), _cache(
         design, group, left
     )
@@ -50,17 +51,17 @@ def _cache(design: Design, group: GroupDesign, left: Range) -> Cache:
 
 def _weights(design: Design, group: GroupDesign) -> Part:
     facts, parallel = design.checkpoint.facts, group.parallel
-    total, how = known_bytes(facts)
-    source = design.model.facts.sources.get(facts.source, facts.source)
+    total, routed, how = loaded(facts, head=design.draft is not None and design.draft.repository is None)
+    source = address(design.model.facts.sources, facts.source)
     if total is None:
         return Part(name="weights", size=_UNKNOWN, why=how, source=source)
-    routed = facts.routed_bytes if isinstance(facts.routed_bytes, int) else None
     held = of_fullest_stage(total, routed, parallel, design.model.facts.shape)
     return Part(
         name="weights",
         size=held,
         why=f"{how} over {parallel.gpus} GPUs{_split(design, group)}",
         source=source,
+        at_least=parallel.gpus > 1,
     )
 
 
@@ -80,7 +81,7 @@ def _draft(design: Design, group: GroupDesign) -> Iterator[Part]:
     draft = design.draft
     if draft is None or draft.repository is None:
         return
-    source = design.model.facts.sources.get(draft.source, draft.source)
+    source = address(design.model.facts.sources, draft.source)
     if not isinstance(draft.tensor_bytes, int):
         yield Part(
             name="draft",
@@ -100,6 +101,11 @@ def _draft(design: Design, group: GroupDesign) -> Iterator[Part]:
 
 def _notes(design: Design, group: GroupDesign, exported: Exports) -> Iterator[str]:
     draft, shape = design.draft, design.model.facts.shape
+    if known_bytes(design.checkpoint.facts)[0] is None:
+        yield (
+            "the weights are missing here, for nobody documents their size: what is left for the cache is "
+            "unknown, and so is how many requests fit"
+        )
     if draft and draft.repository and not isinstance(draft.tensor_bytes, int):
         yield "the size of the draft is not documented and not counted: all that fits is an upper bound"
     if draft and (not draft.shares_groups or not isinstance(draft.attention_layers, int)):

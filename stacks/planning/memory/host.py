@@ -1,13 +1,14 @@
 """An engine on CPU cores: the cache is given in whole GiB, and everything is the host's own memory."""
 
-from stacks.catalog.figures import Unpinned
+from stacks.catalog.figures import Unpinned, address
 from stacks.catalog.models import Checkpoint
 from stacks.planning.design import Design, GroupDesign
 from stacks.planning.memory.layout import CacheInput, layout_of, token_bytes
 from stacks.planning.memory.pool import blocks, lengths, requests, tokens
+from stacks.planning.memory.reserves import MIB, mib, reserves
 from stacks.planning.sized import Cache, GpuMemory, Part, Range
 
-_GIB, _MIB = 2**30, 2**20
+_GIB = 2**30
 # `vllm/platforms/cpu.py`, where nobody asks for another size.
 _BLOCK = 128
 
@@ -47,32 +48,13 @@ def kv_cache_gib(design: Design, group: GroupDesign) -> int:
     return max(1, -(-design.context * each // _GIB))
 
 
-def mib(size: int) -> int:
-    """Return bytes as MiB, rounded up."""
-    return -(-size // _MIB)
-
-
-def reserves(design: Design) -> tuple[Part, ...]:
-    """Return the memory that the engine takes beside weights and cache."""
-    facts = design.engine.facts
-    return tuple(
-        Part(
-            name=name,
-            size=Range(low=each.low * _MIB, high=each.high * _MIB),
-            why=each.why,
-            source=facts.sources.get(each.source, each.source),
-        )
-        for name, each in facts.reserves.items()
-    )
-
-
 def _weights(design: Design, group: GroupDesign) -> Part:
-    held = mib(_bytes(design.checkpoint) // group.parallel.tensor_parallel) * _MIB
+    held = mib(_bytes(design.checkpoint) // group.parallel.tensor_parallel) * MIB
     return Part(
         name="weights",
         size=Range(low=held, high=held),
         why=f"the checkpoint's files over {group.parallel.tensor_parallel} tensor parallel ranks",
-        source=design.model.facts.sources.get(design.checkpoint.facts.source, design.checkpoint.facts.source),
+        source=address(design.model.facts.sources, design.checkpoint.facts.source),
     )
 
 

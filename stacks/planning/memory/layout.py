@@ -7,11 +7,11 @@ size. Both draw whole blocks from one pool, so one block has to have the same by
 from math import lcm
 from typing import Literal
 
-from stacks.catalog.models import Attention, Recurrent
+from stacks.catalog.models import Attention, Recurrent, StateFormat
 from stacks.planning.memory.stages import layers_of_stages
 from stacks.values import Value
 
-ELEMENT = {"bf16": 2, "fp8": 1, "fp32": 4, "bfloat16": 2, "float32": 4}
+ELEMENT = {"bf16": 2, "fp8": 1, "fp32": 4, "bfloat16": 2, "float16": 2, "float32": 4}
 """Bytes of one element by number format."""
 
 # The short convolution keeps its inputs in the model's own type.
@@ -47,7 +47,7 @@ class CacheInput(Value):
     attention: Attention
     recurrent: Recurrent | None = None
     kv_cache: Literal["bf16", "fp8", "fp32"]
-    state: Literal["float32", "bfloat16"] | None = None
+    state: StateFormat | None = None
     tensor_parallel: int = 1
     pipeline_parallel: int = 1
     decode_context_parallel: int = 1
@@ -64,7 +64,6 @@ class CacheLayout(Value):
     """How the cache of one engine rank is cut; bytes on one GPU.
 
     Attributes:
-        token_bytes: Keys and values of one token in one layer.
         state_bytes: State of one layer; 0 where there is none.
         block_tokens: Tokens of one block.
         page: Bytes of one block in one layer.
@@ -75,7 +74,6 @@ class CacheLayout(Value):
         shared_by: Ranks that share out the tokens of a sequence.
     """
 
-    token_bytes: int
     state_bytes: int
     block_tokens: int
     page: int
@@ -112,7 +110,6 @@ def layout_of(asked: CacheInput) -> CacheLayout:
         asked.attention.layers + asked.draft_layers, asked.recurrent.layers if asked.recurrent else 0
     )
     return CacheLayout(
-        token_bytes=each,
         state_bytes=state,
         block_tokens=block,
         page=block * each,

@@ -1,5 +1,7 @@
 """What one GPU holds of the weights."""
 
+from collections.abc import Iterable
+
 from stacks.catalog.models import CheckpointFacts, Shape
 from stacks.config import Parallelism
 from stacks.planning.memory.stages import sizes_of_stages
@@ -43,6 +45,37 @@ def of_fullest_stage(total: int, routed: int | None, parallel: Parallelism, shap
     most = max(sizes_of_stages(shape.layers, stages))
     tables = _split(_TABLES * shape.vocabulary * shape.hidden * _BF16, parallel.tensor_parallel)
     return Range(low=mean.low, high=_split(mean.high * stages * most, shape.layers) + tables)
+
+
+def heaviest(checkpoint: CheckpointFacts, parts: Iterable[Parallelism], shape: Shape) -> int | None:
+    """Return what the fullest GPU of some engines holds at least; None where nobody knows the bytes."""
+    total, _ = known_bytes(checkpoint)
+    if total is None:
+        return None
+    routed = checkpoint.routed_bytes if isinstance(checkpoint.routed_bytes, int) else None
+    return max(of_fullest_stage(total, routed, each, shape).low or 0 for each in parts)
+
+
+def loaded(checkpoint: CheckpointFacts, *, head: bool) -> tuple[int | None, int | None, str]:
+    """Return the bytes of all tensors that are loaded, of the routed experts among them, and their source.
+
+    Args:
+        checkpoint: The checkpoint.
+        head: Whether its prediction head is used; else its experts stay in the files, and the rest of it is
+            counted all the same.
+    """
+    total, how = known_bytes(checkpoint)
+    routed = checkpoint.routed_bytes if isinstance(checkpoint.routed_bytes, int) else None
+    if head or checkpoint.head_bytes == 0:
+        return total, routed, how
+    if total is None or not isinstance(checkpoint.head_bytes, int):
+        return total, routed, f"{how}, those of the prediction head among them, which is not loaded,"
+    left = checkpoint.head_bytes
+    how += (
+        f" less {left:,} of the prediction head's experts, which are not loaded without speculation (the rest"
+        " of the head is not either, and is counted for want of its size),"
+    )
+    return total - left, routed - left if routed is not None else None, how
 
 
 def known_bytes(checkpoint: CheckpointFacts) -> tuple[int | None, str]:

@@ -12,10 +12,13 @@ from stacks.planning.rules import (
     drafts,
     engines,
     fabrics,
+    fitting,
+    known,
     split,
     workloads,
 )
-from stacks.planning.rules.rule import Finding, Rule, Sized
+from stacks.planning.rules.rule import Finding, Rule
+from stacks.planning.sized import Sized
 
 __all__ = ["RULES", "SECTIONS", "Finding", "Rule", "Sized", "broken"]
 
@@ -28,7 +31,7 @@ SECTIONS: Mapping[str, tuple[Rule, ...]] = {
     "Cache": caches.RULES,
     "Drafts, and prefill and decode apart": drafts.RULES,
     "Workload": workloads.RULES,
-    "Set by hand": by_hand.RULES,
+    "Set by hand": (*known.RULES, *by_hand.RULES, *fitting.RULES),
 }
 """Heading in docs/rules.md → rules."""
 
@@ -37,5 +40,5 @@ RULES: tuple[Rule, ...] = tuple(chain.from_iterable(SECTIONS.values()))
 
 def broken(design: Design, sized: Sized) -> Iterator[str]:
     """Yield every rule that a fleet breaks, as one sentence: the value, the rule, the way out, the source."""
-    for rule in RULES:
-        yield from rule.sentences(design, sized)
+    told = chain.from_iterable(rule.sentences(design, sized) for rule in RULES)
+    yield from dict.fromkeys(told)

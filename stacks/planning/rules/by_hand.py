@@ -1,12 +1,14 @@
 """What a person may not set by hand: what the plan decides, secrets, and what contradicts itself."""
 
-import re
 from collections.abc import Iterator, Mapping
 
 from stacks.config import Setting
+from stacks.planning import secret
 from stacks.planning.design import Design
-from stacks.planning.rules.effective import spelled
-from stacks.planning.rules.rule import Finding, Rule, Sized
+from stacks.planning.membership import OWN
+from stacks.planning.naming import spelled
+from stacks.planning.rules.rule import Finding, Rule
+from stacks.planning.sized import Sized
 
 _SPLIT = "write layout: instead"
 _PLACES = "leave it out: every rank gets its own from the plan"
@@ -21,55 +23,58 @@ _INSTEAD: Mapping[str, str] = {
     "enable-expert-parallel": _SPLIT,
     "max-model-len": "write workload.context: instead",
     "speculative-config": "write speculation: instead",
+    "spec-method": "write speculation: instead",
+    "spec-model": "write speculation: instead",
+    "spec-tokens": "write speculation: instead",
+    "disable-expert-parallel": _SPLIT,
     "api-key": "write api_key: with the name of a Pulumi secret instead",
     "tool-call-parser": "leave it out: it is the model's own",
     "reasoning-parser": "leave it out: it is the model's own",
+    "config": "write the options under flags: instead",
+    "help": "leave it out: the engine would print and stop",
+    "version": "leave it out: the engine would print and stop",
 }
-_OF_A_RANK: tuple[str, ...] = (
-    "data-parallel-address",
-    "data-parallel-rank",
-    "data-parallel-rpc-port",
-    "data-parallel-size-local",
-    "data-parallel-start-rank",
-    "headless",
-    "host",
-    "master-addr",
-    "master-port",
-    "nnodes",
-    "node-rank",
-    "port",
-    "uds",
-    "CUDA_VISIBLE_DEVICES",
-    "GLOO_SOCKET_IFNAME",
-    "HIP_VISIBLE_DEVICES",
-    "HOME",
-    "PATH",
-    "ROCR_VISIBLE_DEVICES",
-    "VLLM_CPU_OMP_THREADS_BIND",
-    "VLLM_DP_MASTER_IP",
-    "VLLM_DP_MASTER_PORT",
-    "VLLM_HOST_IP",
-    "VLLM_NIXL_SIDE_CHANNEL_HOST",
-    "VLLM_NIXL_SIDE_CHANNEL_PORT",
-    "VLLM_PORT",
+_PAST_THE_PLAN = frozenset(
+    {
+        "data-parallel-rank",
+        "uds",
+        "CUDA_VISIBLE_DEVICES",
+        "HIP_VISIBLE_DEVICES",
+        "HOME",
+        "PATH",
+        "ROCR_VISIBLE_DEVICES",
+        "VLLM_DP_MASTER_IP",
+        "VLLM_DP_MASTER_PORT",
+    }
 )
-DECIDED = frozenset((*_INSTEAD, *_OF_A_RANK))
-"""Options and variables that the plan writes for each rank."""
+"""What no rank is given, and what would put it elsewhere than the plan says."""
+DECIDED = OWN | _PAST_THE_PLAN | frozenset(_INSTEAD)
+"""Options and variables that nobody sets by hand."""
 
-_SECRET_NAME = re.compile(r"(^|_)(KEYS?|TOKEN|CREDENTIALS?)$|SECRET|PASSWORD|PASSWD|ACCESS_KEY")
-_SECRET_VALUE = re.compile(r"^(sk-|hf_|ghp_|github_pat_|AKIA|xox[bp]-)[A-Za-z0-9_-]{8,}|-----BEGIN ")
 _DEVELOPER = "VLLM_SERVER_DEV_MODE"
 
+_OTHER_NAMES: Mapping[str, str] = {
+    "device-memory-utilization": "gpu-memory-utilization",
+    "disable-prefix-caching": "enable-prefix-caching: false",
+    "enable-hybrid-kv-cache-manager": "disable-hybrid-kv-cache-manager",
+}
+"""Second names of options that the plan reckons with."""
 _MAPPINGS = ("-config", "-overrides")
+_TEXTS = DECIDED | {"generation-config"}
+"""Named like one, but none: a path or a word, or what another rule refuses."""
 _NEED_PREFIXES = ("prefix-match-unit", "prefix-cache-retention-interval")
+
+
+def way_out(name: str) -> str:
+    """Return what to write instead of an option or a variable that the plan decides."""
+    return _INSTEAD.get(name, _PLACES)
 
 
 def _plan_decides(design: Design, _: Sized) -> Iterator[Finding]:
     for at, name, value in _settings(design):
         plain = name.removeprefix("no-")
         if plain in DECIDED:
-            shown = "the value there (not shown)" if plain == "api-key" else spelled(value)
-            yield Finding(at, shown, "is decided by the plan", _INSTEAD.get(plain, _PLACES))
+            yield Finding(at, spelled(value), "is decided by the plan", way_out(plain))
 
 
 def _settings(design: Design) -> Iterator[tuple[str, str, Setting]]:
@@ -83,11 +88,19 @@ def _positive_names(design: Design, _: Sized) -> Iterator[Finding]:
         plain = name.removeprefix("no-")
         if name != plain and plain not in DECIDED:
             yield Finding(f"flags.{name}", spelled(value), "is the negative form", f"write {plain}: false")
+        elif name in _OTHER_NAMES:
+            meant = _OTHER_NAMES[name]
+            yield Finding(
+                f"flags.{name}",
+                spelled(value),
+                "is a second name of an option that the plan reckons with by its first",
+                f"write {meant}",
+            )
 
 
 def _mappings(design: Design, _: Sized) -> Iterator[Finding]:
     for name, value in design.config.flags.items():
-        if name.endswith(_MAPPINGS) and name not in DECIDED and not isinstance(value, dict):
+        if name.endswith(_MAPPINGS) and name not in _TEXTS and not isinstance(value, dict):
             yield Finding(
                 f"flags.{name}",
                 spelled(value),
@@ -98,11 +111,10 @@ def _mappings(design: Design, _: Sized) -> Iterator[Finding]:
 
 def _no_secrets(design: Design, _: Sized) -> Iterator[Finding]:
     for at, name, value in _settings(design):
-        named = at.startswith("env.") and _SECRET_NAME.search(name)
-        if named or (isinstance(value, str) and _SECRET_VALUE.search(value)):
+        if name.removeprefix("no-") != "api-key" and secret.may_be_secret(name, value):
             yield Finding(
                 at,
-                "the value there (not shown)",
+                secret.HIDDEN,
                 "may be a secret, and this file is committed and its values stand in commands and units",
                 "take it out, and where it was real, change it; the API key is api_key: with the name of "
                 "a Pulumi secret",
@@ -138,6 +150,17 @@ def _no_contradictions(design: Design, _: Sized) -> Iterator[Finding]:
         )
 
 
+def _items_are_no_options(design: Design, _: Sized) -> Iterator[Finding]:
+    for name, value in design.config.flags.items():
+        if isinstance(value, list) and any(isinstance(each, str) and each.startswith("-") for each in value):
+            yield Finding(
+                f"flags.{name}",
+                spelled(value),
+                "is a list with an item that the engine would take for an option of its own",
+                "write every option as a key of its own under flags:",
+            )
+
+
 def _no_developer_endpoints(design: Design, _: Sized) -> Iterator[Finding]:
     if design.config.env.get(_DEVELOPER, "0") != "0":
         yield Finding(
@@ -157,7 +180,7 @@ RULES = (
     ),
     Rule(
         "positive-names",
-        "an option is written by its positive name; false is its --no- form",
+        "an option is written by its first and positive name; false is its --no- form",
         "stacks/config/fleet.py",
         _positive_names,
     ),
@@ -173,6 +196,12 @@ RULES = (
         "options set by hand do not switch each other off",
         "vLLM 0.33.0, vllm/engine/arg_utils.py",
         _no_contradictions,
+    ),
+    Rule(
+        "items-are-no-options",
+        "no item of a list begins with a dash, by which the engine knows an option",
+        "Python's argparse, arguments that begin with a dash",
+        _items_are_no_options,
     ),
     Rule(
         "no-developer-endpoints",

@@ -1,10 +1,13 @@
-"""Which number formats the cache may have."""
+"""What the cache may be: its number formats, and how often it keeps a state."""
 
+import json
 from collections.abc import Iterator
 
 from stacks.planning.design import Design
-from stacks.planning.rules.rule import Finding, Rule, Sized, called
+from stacks.planning.rules.rule import Finding, Rule, called
+from stacks.planning.sized import Sized
 
+_RETENTION = "prefix-cache-retention-interval"
 _SIZED = ("auto", "bfloat16", "fp8", "fp8_e4m3")
 
 
@@ -59,8 +62,23 @@ def _state_is_one_of_its_types(design: Design, _: Sized) -> Iterator[Finding]:
         yield Finding(
             "flags.mamba-ssm-cache-dtype",
             wanted,
-            f"is no type of a recurrent state of {called(design)}",
+            f"is no type for which the catalog has the recurrent state of {called(design)}",
             f"write one of {', '.join(choices)}" if choices else "drop it, the model has no such state",
+        )
+
+
+def _retention_fits(design: Design, _: Sized) -> Iterator[Finding]:
+    wanted, facts = design.config.flags.get(_RETENTION), design.model.facts
+    if wanted is None or facts.retention is None:
+        return
+    step = facts.retention.multiple_of
+    if type(wanted) is not int or wanted < 0 or wanted % step:
+        yield Finding(
+            f"flags.{_RETENTION}",
+            json.dumps(wanted),
+            f"is neither 0 nor a multiple of {step}, as {called(design)} needs",
+            f"write 0 or {step}",
+            facts.sources.get(facts.retention.source),
         )
 
 
@@ -91,8 +109,14 @@ RULES = (
     ),
     Rule(
         "state-type-is-accepted",
-        "the recurrent state has a number format that the engine accepts for the model",
+        "the recurrent state has a number format that the catalog has for the model",
         "vLLM 0.33.0, vllm/model_executor/layers/mamba/mamba_utils.py",
         _state_is_one_of_its_types,
+    ),
+    Rule(
+        "retention-interval-fits",
+        "the interval at which states of a cached prefix are kept is one that the model can have",
+        "retention of stacks/catalog/models",
+        _retention_fits,
     ),
 )

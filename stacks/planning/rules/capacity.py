@@ -2,21 +2,15 @@
 
 from collections.abc import Iterator
 
-from stacks.planning.choose.layout import title
+from stacks.catalog.models import DocumentedLayout
+from stacks.config import Disaggregated
 from stacks.planning.design import Design, GroupDesign
-from stacks.planning.rules.effective import spelled
-from stacks.planning.rules.rule import (
-    Finding,
-    Rule,
-    Sized,
-    called,
-    either,
-    gigabytes,
-    number_format,
-)
-from stacks.planning.sized import Cache, GpuMemory
+from stacks.planning.memory import mib, size, weights
+from stacks.planning.naming import gb, spelled, split, titled
+from stacks.planning.rules.rule import Finding, Rule, called, either, number_format
+from stacks.planning.sized import Cache, GpuMemory, Sized
 
-_MIB = 2**20
+_SHARE = "gpu-memory-utilization"
 _SIZES = ("block-size", "max-cudagraph-capture-size", "max-num-batched-tokens", "max-num-seqs")
 
 
@@ -29,30 +23,53 @@ def _weights_and_a_request_fit(design: Design, sized: Sized) -> Iterator[Finding
             yield _lab(memory)
         elif memory.pool.high >= (cache.state_blocks + 2) * cache.block_bytes:
             yield _context_too_long(design, group, memory, cache)
+        elif by_hand := _to_blame(design, group):
+            yield by_hand
         else:
             yield _weights_too_large(design, group, memory, cache)
 
 
+def _to_blame(design: Design, group: GroupDesign) -> Finding | None:
+    """Return what is set by hand and keeps the request out, which fits without it."""
+    flags = design.config.flags
+    for name in (_SHARE, "block-size"):
+        if name not in flags:
+            continue
+        rest = {key: value for key, value in flags.items() if key != name}
+        other = design.model_copy(update={"config": design.config.model_copy(update={"flags": rest})})
+        without = group
+        if name == _SHARE:
+            share = (design.profile and design.profile.utilization) or design.engine.facts.utilization
+            without = group.model_copy(update={"utilization": share})
+        if fits(other, *size(other, without)):
+            return Finding(
+                f"flags.{name}",
+                spelled(flags[name]),
+                f"leaves no room for one request of {design.context:,} tokens beside the weights"
+                f"{_of(design, group)}, which fits without it",
+                "leave it out",
+            )
+    return None
+
+
 def fits(design: Design, memory: GpuMemory, cache: Cache) -> bool:
-    """Return whether one request of the longest context fits beside the weights, at best."""
+    """Return whether one request of the longest context fits beside the weights, at best, or may fit."""
     if design.lab:
         return memory.needed <= memory.capacity
+    if not memory.weighed:
+        return True
     # The engine keeps one block back (v1/core/block_pool.py).
     return cache.requests[0].size + cache.block_bytes <= memory.pool.high
 
 
 def _lab(memory: GpuMemory) -> Finding:
-    parts = ", ".join(f"{part.name} {_mib(part.size.high)}" for part in memory.parts)
+    parts = ", ".join(f"{part.name} {mib(part.size.high)}" for part in memory.parts)
     return Finding(
         "machines.memory_gib",
         memory.capacity // 2**30,
-        f"is too little: a rank needs {_mib(memory.needed)} MiB ({parts}, KV cache {_mib(memory.pool.high)})",
+        f"is too little: a rank needs {mib(memory.needed)} MiB ({parts}, KV cache {mib(memory.pool.high)})",
         f"write {-(-memory.needed // 2**30)} or more",
     )
-
-
-def _mib(size: int) -> int:
-    return -(-size // _MIB)
 
 
 def _context_too_long(design: Design, group: GroupDesign, memory: GpuMemory, cache: Cache) -> Finding:
@@ -61,8 +78,8 @@ def _context_too_long(design: Design, group: GroupDesign, memory: GpuMemory, cac
     return Finding(
         "workload.context",
         design.context,
-        f"tokens take {gigabytes(cache.requests[0].size)} of each GPU, where "
-        f"{gigabytes(memory.pool.high)} are left "
+        f"tokens take {gb(cache.requests[0].size)} of each GPU, where "
+        f"{gb(memory.pool.high)} are left "
         f"beside the weights{_of(design, group)}",
         f"write {longest} or less",
     )
@@ -70,16 +87,16 @@ def _context_too_long(design: Design, group: GroupDesign, memory: GpuMemory, cac
 
 def _weights_too_large(design: Design, group: GroupDesign, memory: GpuMemory, cache: Cache) -> Finding:
     request = cache.requests[0]
-    parts = ", ".join(f"{part.name} {gigabytes(part.size.low or part.size.high)}" for part in memory.parts)
+    parts = ", ".join(f"{part.name} {gb(part.size.low or part.size.high)}" for part in memory.parts)
     needs = sum(part.size.low or part.size.high for part in memory.parts) + request.size
     return Finding(
         "layout" if design.config.layout else "machines.type",
-        f"{title(group.parallel)} on {group.parallel.gpus} x {design.machine.accelerator} "
-        f"({gigabytes(memory.capacity)} each)",
+        f"{split(group.parallel)} on {group.parallel.gpus} x {design.machine.accelerator} "
+        f"({gb(memory.capacity)} each)",
         f"cannot hold {called(design)} {number_format(design)}: each GPU needs at least "
-        f"{gigabytes(needs)} ({parts}, one request of {request.tokens:,} tokens "
-        f"{gigabytes(request.size)}) of the "
-        f"{gigabytes(memory.usable)} that the engine takes of it, {gigabytes(needs - memory.usable)} too much"
+        f"{gb(needs)} ({parts}, one request of {request.tokens:,} tokens "
+        f"{gb(request.size)}) of the "
+        f"{gb(memory.usable)} that the engine takes of it, {gb(needs - memory.usable)} too much"
         f"{_of(design, group)}",
         f"take more GPUs or larger ones{_larger(design)}",
     )
@@ -92,16 +109,25 @@ def _of(design: Design, group: GroupDesign) -> str:
 def _larger(design: Design) -> str:
     """Return documented layouts of this checkpoint that put less on each GPU."""
     layouts = [each for each in design.model.facts.layouts if design.checkpoint_name in each.checkpoints]
-    gpus = sum(group.parallel.gpus for group in design.groups)
     here = [
-        f"{each.title} on {each.layout.gpus} GPUs over {either(list(each.fabrics))}"
+        f"{titled(each.title)} on {each.layout.gpus} GPUs over {either(list(each.fabrics))}"
         for each in layouts
-        if design.machine.accelerator in each.accelerators and each.layout.gpus > gpus
+        if design.machine.accelerator in each.accelerators and _is_lighter(design, each)
     ]
     there = sorted({name for each in layouts for name in each.accelerators} - {design.machine.accelerator})
     if here:
         return f"; documented here: {either(here)}"
     return f"; documented on {either(there)}" if there else ""
+
+
+def _is_lighter(design: Design, each: DocumentedLayout) -> bool:
+    """Return whether a layout leaves less of the weights on a GPU, at best; where unknown, any other one."""
+    layout = each.layout
+    theirs = (layout.prefill, layout.decode) if isinstance(layout, Disaggregated) else (layout,)
+    ours = tuple(group.parallel for group in design.groups)
+    facts, shape = design.checkpoint.facts, design.model.facts.shape
+    there, here = weights.heaviest(facts, theirs, shape), weights.heaviest(facts, ours, shape)
+    return theirs != ours if there is None or here is None else there < here
 
 
 def _block_in_a_step(design: Design, sized: Sized) -> Iterator[Finding]:
@@ -124,7 +150,12 @@ def _states_for_requests(design: Design, sized: Sized) -> Iterator[Finding]:
     for group in design.groups if isinstance(by_hand, int) else ():
         memory, cache = sized[group.name]
         most = cache.blocks.high
-        if fits(design, memory, cache) and cache.state_blocks and (group.max_num_seqs or 0) > most:
+        if (
+            memory.weighed
+            and fits(design, memory, cache)
+            and cache.state_blocks
+            and (group.max_num_seqs or 0) > most
+        ):
             yield Finding(
                 "flags.max-num-seqs",
                 group.max_num_seqs,
@@ -170,7 +201,8 @@ def _sizes_are_positive(design: Design, _: Sized) -> Iterator[Finding]:
 
 def _share_of_memory(design: Design, _: Sized) -> Iterator[Finding]:
     share = design.config.flags.get("gpu-memory-utilization")
-    if isinstance(share, float) and not 0 < share <= 1:
+    # What is not a number compares with nothing, and is refused too.
+    if isinstance(share, int | float) and not isinstance(share, bool) and not 0 < share <= 1:
         yield Finding(
             "flags.gpu-memory-utilization",
             share,

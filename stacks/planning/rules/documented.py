@@ -2,11 +2,13 @@
 
 from collections.abc import Iterator
 
-from stacks.config import BareMetalMachines, Disaggregated
-from stacks.planning.choose.layout import title
+from stacks.catalog.figures import address
+from stacks.config import BareMetalMachines
 from stacks.planning.design import Design
-from stacks.planning.rules.rule import Finding, Rule, Sized, called, either, number_format
-from stacks.planning.rules.split import heads_fit
+from stacks.planning.naming import titled
+from stacks.planning.rules.rule import Finding, Rule, called, either, number_format, split_of
+from stacks.planning.rules.split import counted, documented_counts, heads_fit
+from stacks.planning.sized import Sized
 
 
 def _layout_is_documented(design: Design, _: Sized) -> Iterator[Finding]:
@@ -23,12 +25,20 @@ def _layout_is_documented(design: Design, _: Sized) -> Iterator[Finding]:
             design.machine.title,
             f"has no documented layout of {called(design)}: {refused.reason}",
             f"{_take(design)}, {_ACCEPT}",
-            facts.sources.get(refused.source, refused.source),
+            address(facts.sources, refused.source),
+        )
+    elif counted(design):
+        yield Finding(
+            "machines.count",
+            design.count,
+            f"x {design.machine.gpus} GPUs are the machines of no documented layout of {called(design)} "
+            f"{number_format(design)} on {accelerator} over {design.fabric_name}",
+            f"{documented_counts(design) or _take(design)}, {_ACCEPT}",
         )
     else:
         yield Finding(
             "layout",
-            split(design),
+            split_of(design),
             f"of {called(design)} {number_format(design)} on {accelerator} over {design.fabric_name} is "
             "documented by nobody",
             f"{_take(design)}, {_ACCEPT}",
@@ -38,20 +48,14 @@ def _layout_is_documented(design: Design, _: Sized) -> Iterator[Finding]:
 _ACCEPT = "or write accept_undocumented: with your reason, which labels everything"
 
 
-def split(design: Design) -> str:
-    """Return the split of a fleet as people call it."""
-    layout = design.config.layout
-    whole = layout if isinstance(layout, Disaggregated) else design.groups[0].parallel
-    return f"{title(whole)} on {sum(group.parallel.gpus for group in design.groups)} GPUs"
-
-
 def _take(design: Design) -> str:
     """Return what is documented, nearest first: here with this checkpoint, here with another, elsewhere."""
     layouts, accelerator = design.model.facts.layouts, design.machine.accelerator
     here = [each for each in layouts if accelerator in each.accelerators]
     mine = [each for each in here if design.checkpoint_name in each.checkpoints]
     if mine:
-        return f"take {either(_once(f'{each.title} over {either(list(each.fabrics))}' for each in mine))}"
+        written = _once(f"{titled(each.title)} over {either(list(each.fabrics))}" for each in mine)
+        return f"take {either(written)}"
     if here:
         return f"take checkpoint {either(_once(name for each in here for name in each.checkpoints))}"
     there = _once(name for each in layouts for name in each.accelerators)
@@ -68,7 +72,7 @@ def _something_to_accept(design: Design, _: Sized) -> Iterator[Finding]:
         what = (
             "the lab's own"
             if design.lab
-            else f"documented ({design.documented.title})"
+            else f"documented ({titled(design.documented.title)})"
             if design.documented
             else ""
         )

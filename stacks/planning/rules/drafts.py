@@ -1,18 +1,36 @@
 """Speculation, and prefill and decode apart."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from stacks.catalog.models import Draft
 from stacks.planning import versions
-from stacks.planning.design import Design
-from stacks.planning.rules.effective import effective, setting, spelled
-from stacks.planning.rules.rule import Finding, Rule, Sized, either, in_layout
+from stacks.planning.choose.groups import GroupName
+from stacks.planning.design import Design, GroupDesign
+from stacks.planning.naming import spelled
+from stacks.planning.options import documented
+from stacks.planning.reasons import Option
+from stacks.planning.rules.effective import effective, setting
+from stacks.planning.rules.rule import Finding, Rule, either, in_layout
+from stacks.planning.sized import Sized
 
 _WITH_STAGES = "0.32"
 """The first release whose source was read: it refuses no draft with stages. The recipe for 0.27.1 does."""
 
 _DRAFTS = "speculative-config"
 _NO_HYBRID = "disable-hybrid-kv-cache-manager"
+_TRANSFER = "kv-transfer-config"
+_NIXL = "{kv_connector: NixlConnector, kv_role: kv_both}"
+_CONNECTORS = {
+    "NixlConnector",
+    "NixlPullConnector",
+    "NixlPushConnector",
+    "MooncakeConnector",
+    "MoRIIOConnector",
+    "LMCacheConnectorV1",
+    "LMCacheMPConnector",
+    "MultiConnector",
+}
+"""Connectors between engines (vLLM 0.33.0, distributed/kv_transfer/kv_connector/factory.py)."""
 _LAYOUT = "VLLM_SSM_CONV_STATE_LAYOUT"
 
 
@@ -98,13 +116,47 @@ def _roles_pass_the_state_on(design: Design, _: Sized) -> Iterator[Finding]:
             f"leaves {' and '.join(roles)} without the cache manager that a transfer of state needs",
             f"write {_NO_HYBRID}: false",
         )
-    if roles := [role for role, said in flags.items() if "kv-transfer-config" not in said]:
+    yield from _connects(design, flags)
+
+
+def _connects(design: Design, flags: Mapping[GroupName, Mapping[str, Option]]) -> Iterator[Finding]:
+    """Check the connector; by hand it is the same for both roles, so where the layout has it, it stays."""
+    by_hand = design.config.flags.get(_TRANSFER)
+    if roles := [role for role, said in flags.items() if _TRANSFER not in said]:
         yield Finding(
-            "flags.kv-transfer-config",
+            f"flags.{_TRANSFER}",
             "unset",
             f"leaves {' and '.join(roles)} without a connector, so nothing passes from prefill to decode",
-            "write kv-transfer-config: {kv_connector: NixlConnector, kv_role: kv_both}",
+            f"write {_TRANSFER}: {_NIXL}",
         )
+    elif by_hand is None:
+        return
+    elif any(name == _TRANSFER for each in design.groups for name in _catalogued(design, each)):
+        yield Finding(
+            f"flags.{_TRANSFER}",
+            spelled(by_hand),
+            "would be the same for prefill and decode, and the layout gives each its own",
+            "leave it out",
+        )
+    elif not isinstance(by_hand, dict) or by_hand.get("kv_connector") not in _CONNECTORS:
+        yield Finding(
+            f"flags.{_TRANSFER}",
+            spelled(by_hand),
+            "names no connector that passes a cache from prefill to decode",
+            f"write {_TRANSFER}: {_NIXL}",
+        )
+    elif by_hand.get("kv_role") != "kv_both":
+        yield Finding(
+            f"flags.{_TRANSFER}",
+            spelled(by_hand),
+            "gives prefill and decode the same role, and with it nothing passes between them",
+            f"write {_TRANSFER}: {_NIXL}",
+        )
+
+
+def _catalogued(design: Design, group: GroupDesign) -> Iterator[str]:
+    for _, options in documented(design, group, "flags"):
+        yield from options
 
 
 def _transfer_knows_the_shares(design: Design, _: Sized) -> Iterator[Finding]:
@@ -130,8 +182,8 @@ RULES = (
     ),
     Rule(
         "draft-runs-in-stages",
-        "a draft with pipeline stages needs vLLM 0.33: earlier ones refused it, and its gate in the "
-        "recipe is stale",
+        f"a draft with pipeline stages needs vLLM {_WITH_STAGES}: earlier ones refused it, and its gate in "
+        "the recipe is stale",
         "https://github.com/vllm-project/vllm/issues/50098; https://github.com/vllm-project/vllm/pull/50514",
         _draft_runs_in_stages,
     ),

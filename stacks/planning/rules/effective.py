@@ -1,15 +1,11 @@
 """Which engine options and variables an engine really gets, whoever asks for them."""
 
-import json
 from collections.abc import Mapping
 
-from stacks.config import Setting
 from stacks.planning.design import Design, GroupDesign
 from stacks.planning.layers import Kind
 from stacks.planning.options import options
 from stacks.planning.reasons import Option
-
-KINDS: tuple[Kind, Kind] = ("flags", "env")
 
 
 def effective(design: Design, group: GroupDesign, kind: Kind) -> dict[str, Option]:
@@ -24,10 +20,3 @@ def setting(options: Mapping[str, Option], name: str, *keys: str) -> object:
     for key in keys:
         found = found.get(key) if isinstance(found, Mapping) else None
     return found
-
-
-def spelled(value: Setting | None) -> str:
-    """Return a value as YAML has it."""
-    if value is None:
-        return "unset"
-    return value if isinstance(value, str) else json.dumps(value)

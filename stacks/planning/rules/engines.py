@@ -1,15 +1,15 @@
 """Whether the engine pin runs on these hosts and GPUs, and knows this model."""
 
 from collections.abc import Iterator, Mapping
-from difflib import get_close_matches
 
 from stacks.config import BareMetalMachines, Setting
 from stacks.planning import versions
 from stacks.planning.design import Design
-from stacks.planning.rules.effective import effective, spelled
-from stacks.planning.rules.rule import Finding, Rule, Sized, called, either
-
-_ANY = "0"
+from stacks.planning.drivers import driver_floor
+from stacks.planning.naming import spelled
+from stacks.planning.packages import ANY, lacking
+from stacks.planning.rules.rule import Finding, Rule, called, either
+from stacks.planning.sized import Sized
 
 
 def _serves_the_accelerators(design: Design, _: Sized) -> Iterator[Finding]:
@@ -49,13 +49,6 @@ def _driver_is_new_enough(design: Design, _: Sized) -> Iterator[Finding]:
         )
 
 
-def driver_floor(design: Design) -> str | None:
-    """Return the oldest driver that engine and accelerators both run with; None where unknown."""
-    floors = (design.engine.facts.driver_floor, design.accelerator.driver_floor)
-    known = [floor for floor in floors if floor and floor != "unknown"]
-    return max(known, key=versions.key, default=None)
-
-
 def _knows_the_model(design: Design, _: Sized) -> Iterator[Finding]:
     least, release = design.model.facts.requires, design.engine.facts.release
     if least != "unknown" and versions.key(release) < versions.key(least):
@@ -84,55 +77,18 @@ def _option_has_its_package(design: Design, _: Sized) -> Iterator[Finding]:
     if design.lock is None:
         return
     for name, value in design.config.flags.items():
-        for package, least in _needs(design, name, value).items():
-            locked = design.lock.packages.get(package)
-            if locked is None or versions.key(locked) < versions.key(least):
-                yield Finding(
-                    f"flags.{name}",
-                    spelled(value),
-                    f"needs {package} {_or_newer(least)}, and the engine's lock has {locked or 'none'}",
-                    "leave it out, or take an engine whose lock has it",
-                )
-
-
-def _or_newer(least: str) -> str:
-    return "of any release" if least == _ANY else f"{least} or newer"
+        for lack in lacking(design.lock, _needs(design, name, value)):
+            yield Finding(
+                f"flags.{name}", spelled(value), lack, "leave it out, or take an engine whose lock has it"
+            )
 
 
 def _needs(design: Design, name: str, value: Setting) -> Mapping[str, str]:
     """Return package → least release of an option, as the catalog says it or as the engine looks for it."""
     if name == "all2all-backend" and str(value).startswith("deepep"):
-        return {"deep-ep": _ANY}
+        return {"deep-ep": ANY}
     said = {**design.checkpoint.facts.flags, **(design.documented.flags if design.documented else {})}
     return said[name].needs if name in said and said[name].value == value else {}
-
-
-def _variables_are_read(design: Design, _: Sized) -> Iterator[Finding]:
-    facts, told = design.engine.facts, set[str]()
-    for group in design.groups:
-        for name, option in effective(design, group, "env").items():
-            if name in told or not _is_wrong(design, name):
-                continue
-            told.add(name)
-            renamed, close = facts.renamed.get(name), get_close_matches(name, design.engine.variables, 2)
-            yield Finding(
-                f"env.{name}",
-                f'"{option.value}"',
-                f"is for a variable that vLLM {facts.release} does not read: it only warns, and goes on "
-                "without",
-                f"write {renamed}"
-                if renamed
-                else f"did you mean {either(close)}?"
-                if close
-                else "leave it out",
-            )
-
-
-def _is_wrong(design: Design, name: str) -> bool:
-    known = design.engine.variables
-    return name in design.engine.facts.renamed or (
-        name.startswith("VLLM_") and bool(known) and name not in known
-    )
 
 
 RULES = (
@@ -171,11 +127,5 @@ RULES = (
         "an option set by hand that needs a package finds it in the engine's lock",
         "needs of stacks/catalog; vLLM 0.33.0, vllm/utils/import_utils.py",
         _option_has_its_package,
-    ),
-    Rule(
-        "variables-are-read",
-        "every VLLM_ variable is one that the pinned release reads, by its present name",
-        "vLLM 0.33.0, vllm/envs.py",
-        _variables_are_read,
     ),
 )

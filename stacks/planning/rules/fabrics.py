@@ -3,8 +3,11 @@
 from collections.abc import Iterator
 
 from stacks.planning.design import Design, GroupDesign
-from stacks.planning.rules.effective import KINDS, effective, setting, spelled
-from stacks.planning.rules.rule import Finding, Rule, Sized, either
+from stacks.planning.layers import KINDS
+from stacks.planning.naming import spelled
+from stacks.planning.rules.effective import effective, setting
+from stacks.planning.rules.rule import Finding, Rule, either
+from stacks.planning.sized import Sized
 
 _NETWORKS = ("rdma", "ethernet")
 _ALL_TO_ALL = "all2all-backend"

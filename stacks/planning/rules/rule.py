@@ -1,14 +1,17 @@
 """What a rule is, and how one that is broken is told."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from stacks.config import KEY, Disaggregated
+from stacks.faults import shown
+from stacks.planning import secret
 from stacks.planning.design import Design, GroupDesign
-from stacks.planning.sized import Cache, GpuMemory
+from stacks.planning.naming import split
+from stacks.planning.sized import Sized
 
-Sized = Mapping[str, tuple[GpuMemory, Cache]]
-"""Name of an engine → what one of its GPUs holds, and how its cache is laid out."""
+_LONGEST = 160
+"""Characters of a value in a sentence."""
 
 
 class Finding(NamedTuple):
@@ -47,8 +50,17 @@ class Rule(NamedTuple):
     def sentences(self, design: Design, sized: Sized) -> Iterator[str]:
         """Yield one sentence for every place where a fleet breaks the rule."""
         for found in self.check(design, sized):
-            source = found.source or self.source
-            yield f"{KEY}.{found.at}: {found.value} {found.rule}; {found.way_out} [{self.id}; {source}]"
+            source, value = found.source or self.source, _shown(design, found)
+            yield f"{KEY}.{found.at}: {value} {found.rule}; {found.way_out} [{self.id}; {source}]"
+
+
+def _shown(design: Design, found: Finding) -> str:
+    """Return the value, on one line; what may be a secret is never shown, whichever rule it breaks."""
+    if secret.hides(design.config, found.at):
+        return secret.HIDDEN
+    value = str(found.value)
+    value = value if value.isprintable() else shown(value)
+    return value if len(value) <= _LONGEST else f"{value[:_LONGEST]}…"
 
 
 def in_layout(design: Design, group: GroupDesign, key: str) -> str:
@@ -67,9 +79,11 @@ def number_format(design: Design) -> str:
     return design.checkpoint.facts.label.partition(",")[0]
 
 
-def gigabytes(size: int) -> str:
-    """Return bytes as a person reads them, in decimal GB."""
-    return f"{size / 10**9:,.1f} GB"
+def split_of(design: Design) -> str:
+    """Return how a fleet is split, and over how many GPUs."""
+    parts = [group.parallel for group in design.groups]
+    whole = parts[0] if len(parts) == 1 else Disaggregated(prefill=parts[0], decode=parts[1])
+    return f"{split(whole)} on {whole.gpus} GPUs"
 
 
 def either(names: list[str]) -> str:

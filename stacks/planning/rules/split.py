@@ -3,10 +3,12 @@
 from collections.abc import Iterator
 
 from stacks.catalog.models import Attention, Shape
-from stacks.config import Disaggregated
-from stacks.planning.choose.layout import title
+from stacks.config import MOST, Parallelism
+from stacks.planning import naming
 from stacks.planning.design import Design, GroupDesign
-from stacks.planning.rules.rule import Finding, Rule, Sized, called, either, in_layout
+from stacks.planning.naming import many
+from stacks.planning.rules.rule import Finding, Rule, called, either, in_layout, split_of
+from stacks.planning.sized import Sized
 
 
 def _divides_heads(design: Design, _: Sized) -> Iterator[Finding]:
@@ -14,7 +16,18 @@ def _divides_heads(design: Design, _: Sized) -> Iterator[Finding]:
     fitting = [ranks for ranks in range(1, shape.attention.heads + 1) if heads_fit(shape, ranks)]
     for group in design.groups:
         ranks = group.parallel.tensor_parallel
-        if ranks not in fitting:
+        if ranks in fitting:
+            continue
+        if counted(design):
+            yield Finding(
+                "machines.count",
+                design.count,
+                f"x {design.machine.gpus} GPUs are the machines of no documented layout, and {ranks} tensor "
+                f"parallel ranks do not divide the {_heads(shape)} of {called(design)}",
+                ", or ".join(filter(None, (documented_counts(design), "write layout: yourself"))),
+                design.model.facts.sources.get(shape.source),
+            )
+        else:
             yield Finding(
                 in_layout(design, group, "tensor_parallel"),
                 ranks,
@@ -28,27 +41,54 @@ def heads_fit(shape: Shape, ranks: int) -> bool:
     """Return whether ranks share the heads out; KV heads are copied where there are more ranks than heads."""
     attention, recurrent = shape.attention, shape.recurrent
     kv_fits = not attention.kv_heads % ranks or not ranks % attention.kv_heads
-    return not attention.heads % ranks and kv_fits and not (recurrent and recurrent.value_heads % ranks)
+    state_fits = recurrent is None or not (recurrent.value_heads % ranks or recurrent.key_heads % ranks)
+    return not attention.heads % ranks and kv_fits and state_fits
 
 
 def _heads(shape: Shape) -> str:
-    attention = shape.attention
-    kv = "" if attention.kind == "mla" else f" and {attention.kv_heads} KV heads"
-    return f"{attention.heads} attention heads{kv}"
+    attention, recurrent = shape.attention, shape.recurrent
+    heads = [f"{attention.heads} attention heads"]
+    if attention.kind != "mla":
+        heads.append(f"{attention.kv_heads} KV heads")
+    if recurrent and recurrent.key_heads != attention.heads:
+        heads.append(f"{recurrent.key_heads} key heads")
+    *most, last = heads
+    return f"{', '.join(most)} and {last}" if most else last
+
+
+def counted(design: Design) -> bool:
+    """Return whether a person has said how many machines there are, and left the layout to the planner."""
+    return not design.lab and design.config.layout is None and design.config.machines.count is not None
+
+
+def documented_counts(design: Design) -> str:
+    """Return how many machines the documented layouts take here, as a way out; empty where there are none."""
+    counts = {
+        -(-each.layout.gpus // design.machine.gpus)
+        for each in design.model.facts.layouts
+        if design.checkpoint_name in each.checkpoints
+        and design.machine.accelerator in each.accelerators
+        and design.fabric_name in each.fabrics
+        and each.needs is None
+    }
+    return f"write count: {either([str(count) for count in sorted(counts)])}" if counts else ""
 
 
 def _same_gpus(design: Design, group: GroupDesign, fitting: list[int]) -> str:
     """Return layouts of the same number of GPUs, the documented ones first."""
     gpus = group.parallel.gpus
     documented = [
-        f"{title(each.layout)}, documented for the same {gpus} GPUs"
+        f"{naming.split(each.layout)}, documented for the same {gpus} GPUs"
         for each in design.model.facts.layouts
         if each.layout.gpus == gpus
         and design.checkpoint_name in each.checkpoints
         and design.machine.accelerator in each.accelerators
     ]
     split = next((ranks for ranks in reversed(fitting) if not gpus % ranks), 1)
-    sized = [f"TP{split}xPP{gpus // split} for the same {gpus} GPUs"] if split > 1 else []
+    sized = []
+    if split > 1 and gpus // split <= MOST:
+        parallel = Parallelism(tensor_parallel=split, pipeline_parallel=gpus // split)
+        sized = [f"{naming.split(parallel)} for the same {gpus} GPUs"]
     return "".join(f", or {each}" for each in documented or sized)
 
 
@@ -101,22 +141,16 @@ def _shares_the_cache(attention: Attention, tensor: int, context: int) -> bool:
 def _as_many_machines(design: Design, _: Sized) -> Iterator[Finding]:
     if design.lab:
         return
-    needed, unit = sum(group.machines for group in design.groups), design.machine.unit
-    spare = design.count - needed
+    needed = sum(group.machines for group in design.groups)
+    spare, takes = design.count - needed, many(needed, design.machine.unit)
     if spare:
         verdict = f"leaves {spare} of them without a rank" if spare > 0 else "is too few"
         yield Finding(
             "machines.count",
             design.count,
-            f"x {design.machine.gpus} GPUs {verdict} for {_gpus(design)}, which takes {needed} {unit}(s)",
+            f"x {design.machine.gpus} GPUs {verdict} for {split_of(design)}, which takes {takes}",
             f"write count: {needed}, or leave it out, or take another layout",
         )
-
-
-def _gpus(design: Design) -> str:
-    layout = design.config.layout
-    split = layout if isinstance(layout, Disaggregated) else design.groups[0].parallel
-    return f"{title(split)} on {sum(group.parallel.gpus for group in design.groups)} GPUs"
 
 
 def _machines_used_whole(design: Design, _: Sized) -> Iterator[Finding]:
@@ -126,7 +160,7 @@ def _machines_used_whole(design: Design, _: Sized) -> Iterator[Finding]:
         if group.machines > 1 and left:
             yield Finding(
                 in_layout(design, group, "tensor_parallel"),
-                title(group.parallel),
+                naming.split(group.parallel),
                 f"takes {group.parallel.gpus} GPUs, {left} of them on a last {design.machine.unit} of "
                 f"{gpus}, and the "
                 f"engine starts equally many ranks on each",
@@ -137,13 +171,31 @@ def _machines_used_whole(design: Design, _: Sized) -> Iterator[Finding]:
 def _data_ranks_whole(design: Design, _: Sized) -> Iterator[Finding]:
     for group in design.groups:
         data, machines = group.parallel.data_parallel, group.machines
-        if data > 1 and data % machines and machines % data:
+        if not _shares_out(data, machines):
+            each = group.parallel.gpus // data
+            whole = [
+                ranks for ranks in range(1, MOST // each + 1) if _is_whole(ranks, each, design.machine.gpus)
+            ]
+            near = [
+                *[ranks for ranks in whole if ranks < data][-1:],
+                *[ranks for ranks in whole if ranks > data][:1],
+            ]
             yield Finding(
                 in_layout(design, group, "data_parallel"),
                 data,
                 f"data parallel ranks do not share out {machines} {design.machine.unit}s",
-                f"write a divisor or a multiple of {machines}",
+                f"write {either([*map(str, near), 'another tensor_parallel'])}",
             )
+
+
+def _shares_out(data: int, machines: int) -> bool:
+    return data == 1 or not data % machines or not machines % data
+
+
+def _is_whole(data: int, each: int, gpus: int) -> bool:
+    """Return whether so many data parallel ranks of so many GPUs fill machines, and stand whole on them."""
+    machines = -(-data * each // gpus)
+    return _shares_out(data, machines) and (machines == 1 or not data * each % gpus)
 
 
 def _one_rank_per_host(design: Design, _: Sized) -> Iterator[Finding]:
@@ -180,9 +232,10 @@ _ENGINE = "vLLM 0.33.0, vllm/config/parallel.py"
 RULES = (
     Rule(
         "heads-divide",
-        "tensor parallel divides the attention heads; KV heads are shared out, or copied where there are "
-        "more ranks",
-        "vLLM 0.33.0, vllm/config/model.py; https://recipes.vllm.ai/Qwen/Qwen3.8-2.4T-A95B",
+        "tensor parallel divides the attention heads and those of the recurrent layers; KV heads are shared "
+        "out, or copied where there are more ranks",
+        "vLLM 0.33.0, vllm/config/model.py and model_executor/layers/mamba/gdn/qwen_gdn_linear_attn.py; "
+        "https://recipes.vllm.ai/Qwen/Qwen3.8-2.4T-A95B",
         _divides_heads,
     ),
     Rule(

@@ -1,7 +1,12 @@
-"""Time, money and deadlines."""
+"""Time, money, disk and deadlines; what is unknown of them stays unknown."""
 
-from stacks.planning.budget import SLOWEST_GPU_READ
-from tests.factories.stacks import planned
+from typing import Any
+
+import pytest
+
+from stacks.planning.budget import CHECKPOINT_ALLOWANCE, GPU_START_ALLOWANCE, SLOWEST_GPU_READ
+from stacks.planning.load import bytes_to_read
+from tests.factories.stacks import designed, planned
 
 PRICE = {"per_gpu_hour": 10, "currency": "USD", "source": "an offer", "date": "2026-11-30"}
 STORED = 1_560_936_091_448
@@ -29,6 +34,21 @@ def test_the_price_of_an_hour_and_of_an_evaluation() -> None:
 def test_without_a_price_it_stays_unknown() -> None:
     cost = planned("kimi-k3-gb300").cost
     assert (cost.gpus, cost.per_hour, cost.per_evaluation) == (8, None, None)
+    assert cost.assumes.startswith("no price is given (price)")
+
+
+@pytest.mark.parametrize(
+    ("changes", "drop", "says"),
+    [
+        ({"run": {"evaluation": "2 h"}}, [], "starting up after reading is not counted"),
+        ({}, [], "how long an evaluation takes is not given (run.evaluation)"),
+        ({"run": {"evaluation": "2 h"}}, ["machines.storage"], "the read speed of the storage is not given"),
+    ],
+)
+def test_what_an_evaluation_costs_says_what_is_left_out_or_missing(
+    changes: dict[str, Any], drop: list[str], says: str
+) -> None:
+    assert says in planned("kimi-k3-gb300", {"price": PRICE, **changes}, drop).cost.assumes
 
 
 def test_deadlines_wait_for_storage_at_half_its_speed_or_for_the_slowest_that_is_documented() -> None:
@@ -39,3 +59,39 @@ def test_deadlines_wait_for_storage_at_half_its_speed_or_for_the_slowest_that_is
     mib = -(-STORED // 2**20)
     assert known.ready == mib / (4e9 / 2**20) + 3600
     assert unknown.ready == mib / SLOWEST_GPU_READ + 3600
+
+
+def test_bytes_that_nobody_knows_stay_unknown() -> None:
+    plan = planned("kimi-k3-gb300", {"checkpoint": "nvfp4"})
+    assert (plan.checkpoint.stored_bytes, plan.disk_mib, plan.load.high) == (None, None, None)
+    assert plan.load.assumes == "the size of the checkpoint is unknown"
+    assert (plan.budget.checkpoint, plan.budget.ready) == (CHECKPOINT_ALLOWANCE, GPU_START_ALLOWANCE)
+
+
+def test_rounded_bytes_are_told_from_exact_ones() -> None:
+    rounded, exact = planned("qwen38-mi355x-quark").checkpoint, planned("kimi-k3-gb300").checkpoint
+    assert (rounded.file_bytes, rounded.tensor_bytes) == (None, None)
+    assert rounded.stored_bytes == rounded.about_bytes
+    assert exact.stored_bytes == exact.file_bytes == STORED
+
+
+def test_a_draft_of_unknown_size_is_left_out_and_that_is_said() -> None:
+    plan = planned("kimi-k3-gb300-dspark", {"machines.storage": {"read": "4 GB/s"}})
+    assert plan.load.high == STORED / 4e9
+    assert plan.not_counted == "draft not counted: its size is unknown"
+    assert plan.not_counted in plan.load.assumes
+    assert planned("kimi-k3-gb300").not_counted == ""
+
+
+def test_a_draft_of_known_size_is_read_and_stored_too() -> None:
+    design = designed("kimi-k3-gb300-dspark")
+    assert design.draft
+    known = design.model_copy(update={"draft": design.draft.model_copy(update={"tensor_bytes": 10**9})})
+    assert bytes_to_read(known) == STORED + 10**9
+
+
+def test_a_reserved_window_says_that_loading_is_not_counted() -> None:
+    told = planned("kimi-k3-gb300", {"run": {"reserved": "1 h"}}, ["machines.storage"]).warnings
+    assert [each for each in told if "loading is not counted" in each and "machines.storage.read" in each]
+    counted = planned("kimi-k3-gb300", {"run": {"reserved": "1 h"}}).warnings
+    assert not [each for each in counted if "loading is not counted" in each]

@@ -8,6 +8,7 @@ import pytest
 from stacks.planning.design import Design
 from stacks.planning.options import left_out, merged, options
 from stacks.planning.plan import EngineGroup
+from stacks.planning.reasons import Option
 from tests.factories import stacks
 from tests.unit.stacks.cases import cases
 
@@ -61,6 +62,15 @@ def test_joined_json_carries_the_reasons_of_both() -> None:
     assert option.source.endswith("; the stack file")
 
 
+def test_what_is_set_by_hand_says_what_it_takes_the_place_of() -> None:
+    [before] = _options("load-format", {})
+    [after] = _options("load-format", {"flags": {"load-format": "auto"}})
+    assert after.why == f"set by hand instead of {before.value}: {before.why}"
+    assert after.source == f"the stack file; {before.source}"
+    [same] = _options("load-format", {"flags": {"load-format": before.value}})
+    assert same.why == "set by hand"
+
+
 def test_an_option_whose_package_the_lock_holds_is_asked_for() -> None:
     design = stacks.designed(STACK)
     assert _asked_for(design)
@@ -89,6 +99,10 @@ def test_an_option_whose_package_the_lock_lacks_is_left_out_and_said(
     [sentence] = left_out(design, design.groups[0])
     assert sentence.startswith(f"--{OPTION} is left out of serve: it needs {PACKAGE} ")
     assert says in sentence
+
+
+def _options(name: str, changes: Mapping[str, Any]) -> list[Option]:
+    return [each for each in stacks.planned("kimi-k3-gb300", changes).groups[0].options if each.name == name]
 
 
 def _asked_for(design: Design) -> bool:

@@ -42,11 +42,6 @@ def test_deadlines_grow_with_the_bytes(two_hosts: FleetPlan) -> None:
     }
 
 
-@pytest.mark.parametrize("stack", NAMES)
-def test_nothing_here_claims_a_gpu(stack: str) -> None:
-    assert any("on a GPU" in warning for warning in planned(stack).warnings)
-
-
 def test_what_keeps_up_from_starting_is_said() -> None:
     assert planned("lab").missing == ()
     no_provider, pins, router = planned("kimi-k3-gb300-pd").missing

@@ -49,7 +49,10 @@ def refusals(case: dict[str, Any]) -> tuple[str, ...]:
 
 
 def changed(changes: Mapping[str, Any]) -> Catalog:
-    """Return the shipped catalog with values replaced by their path (`engines/NAME/facts/release`)."""
+    """Return the shipped catalog with values replaced by their path, a layout by its title.
+
+    For example: `engines/NAME/facts/release`, `models/NAME/facts/layouts/TITLE/needs`.
+    """
     found = catalog()
     for path, value in changes.items():
         found = replaced(found, path.split("/"), value)
@@ -61,7 +64,7 @@ def replaced(tree: Any, path: list[str], value: Any) -> Any:
         return Reasoned(**value) if isinstance(value, dict) and "why" in value else value
     name, rest = path[0], path[1:]
     if isinstance(tree, tuple):
-        at = int(name)
+        at = int(name) if name.isdigit() else [each.title for each in tree].index(name)
         return (*tree[:at], replaced(tree[at], rest, value), *tree[at + 1 :])
     if isinstance(tree, Mapping):
         return {**tree, name: replaced(tree.get(name), rest, value)}
@@ -109,6 +112,26 @@ def test_nothing_that_tells_a_rank_its_place_is_set_by_hand(stack: str) -> None:
 
 def test_ids_are_told_apart() -> None:
     assert len({rule.id for rule in RULES}) == len(RULES)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "flags.kv-cache-dtype",
+        "flags.enable-prefix-caching",
+        "flags.no-such-thing",
+        "flags.compilation-config",
+        "flags.host",
+        "env.VLLM_NO_SUCH_THING",
+        "env.VLLM_HOST_IP",
+        "env.NCCL_DEBUG",
+    ],
+)
+def test_what_may_be_a_secret_is_shown_by_no_rule(path: str) -> None:
+    value = "sk-abcdefghijklmnop"
+    told = refusals({"base": "kimi-k3-gb300", "set": {path: value}})
+    assert told
+    assert not [sentence for sentence in told if value in sentence]
 
 
 def test_broken_rules_are_told_all_at_once() -> None:

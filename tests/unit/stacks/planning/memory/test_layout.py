@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import yaml
 
-from stacks.planning.memory.layout import CacheInput, CacheLayout, layout_of
+from stacks.planning.memory.layout import CacheInput, CacheLayout, layout_of, token_bytes
 from stacks.planning.memory.pool import blocks, concurrency, tokens
 from stacks.planning.memory.stages import layers_of_stages
 from stacks.planning.sized import Range
@@ -15,14 +15,19 @@ from tests.unit.stacks.cases import CASES, cases
 SHAPES = yaml.safe_load((CASES / "planning/memory/shapes.yaml").read_text())
 
 
+def asked(shape: str, ask: dict[str, Any]) -> CacheInput:
+    return CacheInput.model_validate_json(json.dumps(SHAPES[shape] | ask))
+
+
 def cut(shape: str, ask: dict[str, Any]) -> CacheLayout:
-    return layout_of(CacheInput.model_validate_json(json.dumps(SHAPES[shape] | ask)))
+    return layout_of(asked(shape, ask))
 
 
 @pytest.mark.parametrize("case", cases("planning/memory/layouts.yaml"))
 def test_the_cache_is_cut_as_the_engine_cuts_it(case: dict[str, Any]) -> None:
-    layout = cut(case["shape"], case["ask"])
-    assert {name: getattr(layout, name) for name in case["layout"]} == case["layout"]
+    layout, token = cut(case["shape"], case["ask"]), token_bytes(asked(case["shape"], case["ask"]))
+    found = {name: token if name == "token_bytes" else getattr(layout, name) for name in case["layout"]}
+    assert found == case["layout"]
 
 
 @pytest.mark.parametrize("case", cases("planning/memory/layouts.yaml"))

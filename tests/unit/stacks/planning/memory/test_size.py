@@ -12,6 +12,7 @@ from stacks.catalog import load
 from stacks.planning.design import Design
 from stacks.planning.memory import kv_cache_gib, mib, size
 from stacks.planning.sized import Range
+from tests.factories.stacks import planned
 from tests.unit.stacks.cases import CASES, cases
 
 FOLDER = CASES / "planning/memory"
@@ -41,8 +42,8 @@ def plain(value: object) -> object:
 
 @pytest.mark.parametrize("case", cases("planning/memory/sizes.yaml"))
 def test_a_gpu_holds(case: dict[str, Any]) -> None:
-    planned = design(case)
-    memory, _ = size(planned, planned.groups[0])
+    wanted = design(case)
+    memory, _ = size(wanted, wanted.groups[0])
     expected = dict(case.get("memory", {}))
     if "parts" in expected:
         assert {part.name: plain(part.size) for part in memory.parts} == expected.pop("parts")
@@ -51,8 +52,8 @@ def test_a_gpu_holds(case: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("case", cases("planning/memory/sizes.yaml"))
 def test_a_cache_is_laid_out(case: dict[str, Any]) -> None:
-    planned = design(case)
-    _, laid_out = size(planned, planned.groups[0])
+    wanted = design(case)
+    _, laid_out = size(wanted, wanted.groups[0])
     expected = case.get("cache", {})
     assert {name: plain(getattr(laid_out, name)) for name in expected} == expected
     assert len(laid_out.notes) == len(case["notes"])
@@ -74,6 +75,13 @@ def test_the_lab_is_sized_in_the_units_of_its_engine() -> None:
     assert kv_cache_gib(lab, lab.groups[0]) == 1
     assert mib(1) == 1
     assert mib(2**20 + 1) == 2
+
+
+def test_no_graphs_are_captured_eagerly() -> None:
+    graphs = {"CUDA graphs"}
+    for eager, held in ((False, graphs), (True, set())):
+        fleet = planned("kimi-k3-gb300", {"flags.enforce-eager": eager})
+        assert {part.name for part in fleet.groups[0].memory.parts} & graphs == held
 
 
 @pytest.mark.parametrize("name", ["kimi-k3", "qwen38", "lab-qwen3"])
