@@ -8,6 +8,7 @@ import pulumi
 
 from components import results
 from components.cluster import GpuCluster
+from stacks import report
 
 if TYPE_CHECKING:
     from stacks.planning.plan import EngineGroup, FleetPlan, PlannedHost, Rank
@@ -32,6 +33,7 @@ class PlannedFleet(pulumi.ComponentResource):
         self.results = {
             **results.of_the_plan(plan),
             "commands": results.commands(plan, names),
+            "snippet": report.snippet(plan, report.entrance(plan)),
             "missing": list(plan.missing),
         }
         self.register_outputs({})

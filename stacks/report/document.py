@@ -14,17 +14,3 @@ def json(plan: FleetPlan) -> str:
         "commands": [command.model_dump(mode="json") for command in rendered],
     }
     return dumps(document, indent=2, ensure_ascii=False) + "\n"
-
-
-def summary(plan: FleetPlan) -> dict[str, Any]:
-    """Return what is worth an output of its own."""
-    return {
-        "label": plan.standing.label,
-        "standing": plan.standing.sentence,
-        "missing": list(plan.missing),
-        "unpinned": [f"{pin.what}: {pin.why}" for pin in plan.unpinned],
-        "context": plan.context,
-        "loadSeconds": {"low": plan.load.low, "high": plan.load.high},
-        "cost": plan.cost.model_dump(mode="json"),
-        "contract": plan.endpoint.model_dump(mode="json"),
-    }

@@ -1,28 +1,27 @@
 """The plan as Markdown that also reads well in a terminal, in the order in which a person decides."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import Literal
 
 from stacks.planning import FleetPlan
+from stacks.planning.naming import TIMES, duration, gb, many, split
+from stacks.planning.plan import Checkpoint, DraftPin, ModelSummary
 from stacks.report import reasons, shell, sizes
 from stacks.report.cited import Cited
-from stacks.report.snippet import snippet
+from stacks.report.snippet import entrance, snippet
 from stacks.report.words import (
     NOT_OURS,
-    TIMES,
     devices,
-    duration,
-    gb,
     inner_fabric,
     item,
     lines,
     loading,
-    many,
     money,
     one,
     places,
     role,
-    split,
     standing,
+    stored,
     table,
 )
 
@@ -58,7 +57,7 @@ def _title(plan: FleetPlan) -> Iterator[str]:
     yield ""
     yield from lines(f"**{standing(plan)}**; {NOT_OURS}")
     yield ""
-    layouts = "; ".join(f"{group.name} {split(group)}" for group in plan.groups)
+    layouts = "; ".join(f"{group.name} {split(group.parallel)}" for group in plan.groups)
     yield from lines(
         f"{layouts}; {plan.checkpoint.name} on {plan.engine.name}, joined by {plan.fabric.title}; "
         f"context {plan.context:,} tokens"
@@ -80,7 +79,7 @@ def _warnings(plan: FleetPlan) -> Iterator[str]:
 def _machines(plan: FleetPlan) -> Iterator[str]:
     yield f"## Machines ({plan.provider})"
     yield from table(
-        (plan.machine.unit, "domain", "has", "engine", "rank", "GPUs stand at", "role"),
+        (plan.machine.unit, "domain", "has", "engine", "rank", "place in the split", "role"),
         *(
             (
                 rank.host,
@@ -96,7 +95,7 @@ def _machines(plan: FleetPlan) -> Iterator[str]:
         ),
     )
     yield ""
-    yield from lines(f"{plan.machine.title} ({plan.machine.name}, {plan.machine.arch}); {_joins(plan)}")
+    yield from lines(f"{_type(plan)}; {_joins(plan)}")
 
 
 def _domain(plan: FleetPlan, host: str) -> str:
@@ -108,6 +107,16 @@ def _size(plan: FleetPlan, name: str) -> str:
     if host.cpus:
         return f"{many(host.cpus, 'core')}, {host.memory_mib / 1024:.1f} GiB"
     return f"{plan.machine.gpus} {TIMES} {plan.machine.accelerator.upper()}"
+
+
+def _type(plan: FleetPlan) -> str:
+    machine = plan.machine
+    if machine.accelerator == "cpu":
+        return f"{machine.title} ({machine.name}, {machine.arch})"
+    accelerators = (
+        f"{machine.gpus} {TIMES} {machine.accelerator.upper()} ({machine.architecture or 'unknown'})"
+    )
+    return f"{machine.title} ({machine.name}): {accelerators}, {machine.arch} host"
 
 
 def _joins(plan: FleetPlan) -> str:
@@ -124,19 +133,45 @@ def _checkpoint(plan: FleetPlan) -> Iterator[str]:
     yield from item(
         f"{checkpoint.name} ({checkpoint.label}){where}, revision {checkpoint.revision or 'not pinned yet'}"
     )
-    tensors = "unknown" if checkpoint.tensor_bytes is None else f"{checkpoint.tensor_bytes:,} bytes"
-    shards = "unknown" if checkpoint.shards is None else f"{checkpoint.shards}"
-    yield from item(
-        f"{gb(checkpoint.stored_bytes)} in files ({checkpoint.stored_bytes:,} bytes, shards: {shards}); "
-        f"tensors: {tensors}"
-    )
+    yield from item(_bytes(checkpoint))
+    yield from item(_model(plan.model))
     hashed = f"{len(checkpoint.files)} files, each with its SHA-256" if checkpoint.files else "no hashes yet"
     yield from item(f"{hashed}; read from {checkpoint.home} on every {plan.machine.unit}")
     if plan.draft:
-        yield from item(
-            f"draft {plan.draft.name} from {plan.draft.repository}, "
-            f"revision {plan.draft.revision or 'not pinned yet'}, read from {plan.draft.home}"
-        )
+        yield from item(_draft(plan.draft))
+
+
+def _draft(draft: DraftPin) -> str:
+    return (
+        f"draft {draft.name} from {draft.repository}, revision {draft.revision or 'not pinned yet'}, "
+        f"tensors: {_exact(draft.tensor_bytes)}, read from {draft.home}"
+    )
+
+
+def _bytes(checkpoint: Checkpoint) -> str:
+    shards = "unknown" if checkpoint.shards is None else f"{checkpoint.shards}"
+    about = checkpoint.file_bytes is None and checkpoint.tensor_bytes is None
+    rounded = f"; {stored(checkpoint)} as its source rounds it" if about and checkpoint.about_bytes else ""
+    return (
+        f"files: {_exact(checkpoint.file_bytes)}, shards: {shards}; "
+        f"tensors: {_exact(checkpoint.tensor_bytes)}{rounded}"
+    )
+
+
+def _exact(size: int | None) -> str:
+    return "unknown" if size is None else f"{gb(size)} ({size:,} bytes)"
+
+
+def _model(model: ModelSummary) -> str:
+    experts = model.experts
+    parts = [
+        f"exact parameters: {'unknown' if model.parameters is None else f'{model.parameters:,}'}",
+        f"layers: {model.layers}",
+    ]
+    if experts:
+        active = f"{experts.active} of them for each token"
+        parts.append(f"experts: {experts.routed} routed, {active}, {experts.shared} shared")
+    return f"model: {model.title}; {'; '.join(parts)}"
 
 
 def _pins(plan: FleetPlan) -> Iterator[str]:
@@ -146,30 +181,52 @@ def _pins(plan: FleetPlan) -> Iterator[str]:
     yield from item(f"engine {engine.name}: release {engine.release} for {engine.variant}, {lock}")
     if engine.image:
         yield from item(f"image with the same engine: {engine.image}")
+    elif engine.image_unpinned:
+        needed = "; not needed: the lock is installed" if engine.lock else ""
+        yield from item(f"image: not pinned, because {engine.image_unpinned}{needed}")
     if plan.provider != "lab":
-        yield from item(
-            f"driver {engine.driver_floor or 'unknown'} or newer; NCCL {engine.nccl or 'unknown'}"
-        )
+        driver = f"{engine.driver_floor} or newer" if engine.driver_floor else "oldest that serves is unknown"
+        library = "RCCL" if engine.variant == "rocm" else "NCCL"
+        yield from item(f"driver: {driver}; {library}: {engine.nccl or 'unknown'}")
     for what, pin in fabric.pins.items():
-        yield from item(f"{fabric.title}: {what} {pin}")
-    yield from item(
-        f"host packages: {', '.join(plan.packages)}; disk {plan.disk_mib / 1024:,.1f} GiB "
-        f"for engine and checkpoint"
-    )
+        yield from item(f"{what}: {pin}")
+    yield from item(f"host packages: {', '.join(plan.packages)}")
+    yield from item(f"disk of each {plan.machine.unit}: {_disk(plan)}")
+
+
+def _disk(plan: FleetPlan) -> str:
+    if plan.disk_mib is None:
+        return "unknown, because nobody says how large the checkpoint is"
+    held = "engine, checkpoint and draft" if plan.draft and not plan.not_counted else "engine and checkpoint"
+    said = f"{plan.disk_mib / 1024:,.1f} GiB for {held}"
+    return "; ".join(filter(None, (said, plan.not_counted)))
 
 
 def _cost(plan: FleetPlan) -> Iterator[str]:
-    cost, budget = plan.cost, plan.budget
+    cost = plan.cost
     yield "## Time and cost"
     yield from item(f"reading the weights: {loading(plan)}; {plan.load.assumes}")
-    yield from item(f"an hour of {many(cost.gpus, one(plan))}: {money(plan, cost.per_hour)}; {cost.source}")
-    if cost.per_hour is not None:
-        yield from item(f"loading and one evaluation: {money(plan, cost.per_evaluation)}")
-    yield from item(
-        f"deadlines: prepare {duration(budget.prepare)}, then engine {duration(budget.engine)} "
-        f"beside checkpoint {duration(budget.checkpoint)}, serve {duration(budget.serve)}, "
-        f"first completion {duration(budget.ready)}"
+    if cost.per_hour is None:
+        yield from item(f"an hour of {many(cost.gpus, one(plan))}: unknown, because {cost.source}")
+    else:
+        yield from item(
+            f"an hour of {many(cost.gpus, one(plan))}: {money(plan, cost.per_hour)}; {cost.source}"
+        )
+        yield from item(f"loading and one evaluation: {money(plan, cost.per_evaluation)}; {cost.assumes}")
+    yield from item(f"deadlines: {_deadlines(plan)}")
+
+
+def _deadlines(plan: FleetPlan) -> str:
+    budget = plan.budget
+    checkpoint, ready = (
+        "unknown" if plan.checkpoint.stored_bytes is None else duration(seconds)
+        for seconds in (budget.checkpoint, budget.ready)
     )
+    said = (
+        f"prepare {duration(budget.prepare)}, then engine {duration(budget.engine)} beside checkpoint "
+        f"{checkpoint}, serve {duration(budget.serve)}, first completion {ready}"
+    )
+    return "; ".join(filter(None, (said, plan.not_counted)))
 
 
 def _ports(plan: FleetPlan) -> Iterator[str]:
@@ -196,12 +253,12 @@ def _commands(plan: FleetPlan) -> Iterator[str]:
 
 def _endpoint(plan: FleetPlan, cited: Cited) -> Iterator[str]:
     known = plan.endpoint
-    efforts = ", ".join(known.efforts)
     yield "## Endpoint"
     facts = {
+        "address": entrance(plan) or "that of a router in front of the machines that serve the API",
         "reasoning parser": known.reasoning_parser or "none, the model does not reason",
         "tool call parser": known.tool_parser or "none, no tools",
-        "reasoning effort": f"{efforts} (the first is the default)" if efforts else "no such setting",
+        "reasoning effort": _efforts(known.efforts),
         "preserved thinking": _YES.get(str(known.preserved_thinking), "unknown"),
         "sampling": ", ".join(f"{name} {value}" for name, value in known.sampling.items()) or "unknown",
         "client timeout": f"{known.timeout} s",
@@ -210,5 +267,11 @@ def _endpoint(plan: FleetPlan, cited: Cited) -> Iterator[str]:
     yield from lines(f"{said} {cited.mark(known.source)}")
     yield ""
     yield "```python"
-    yield from snippet(plan, f"http://{plan.head.host}:{plan.ports.http}/v1").rstrip().split("\n")
+    yield from snippet(plan, entrance(plan)).rstrip().split("\n")
     yield "```"
+
+
+def _efforts(levels: Sequence[str] | Literal["unknown"]) -> str:
+    if levels == "unknown":
+        return levels
+    return f"{', '.join(levels)} (the first is the default)" if levels else "no such setting"

@@ -28,7 +28,9 @@ def _choice(choice: Choice, cited: Cited) -> Iterator[str]:
 
 def options(plan: FleetPlan, cited: Cited) -> Iterator[str]:
     """Yield each option and variable of the commands with its reason; what all engines share comes once."""
-    yield "## Why each option (as the first rank that has it writes it)"
+    yield "## Why each option"
+    yield "Values that differ from rank to rank are those of the first one that has the option."
+    yield ""
     asked = {group.name: _asked(group, plan) for group in plan.groups}
     first = asked[plan.groups[0].name]
     shared = [option for option in first if all(option in others for others in asked.values())]
@@ -82,7 +84,7 @@ def evidence(plan: FleetPlan, cited: Cited) -> Iterator[str]:
         yield from item(
             f"{found.who}, {date}, {found.engine} {release}"
             f"{f', {stated}' if stated else ''}{f' (not recorded: {unknown})' if unknown else ''}: "
-            f"{found.says} {cited.mark(found.source)}"
+            f"{found.says}{'' if found.ran else '; nobody says that it ran'} {cited.mark(found.source)}"
         )
         for figure in found.published:
             yield from item(f"{figure.figure}, published for: {figure.conditions}; never a promise", depth=1)

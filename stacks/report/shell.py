@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from stacks.planning import FleetPlan, RankCommand, commands
-from stacks.report.words import COLUMNS
+from stacks.report.words import COLUMNS, lines
 
 _WIDTH = COLUMNS - 4
 
@@ -26,7 +26,7 @@ def blocks(plan: FleetPlan) -> Iterator[str]:
             yield from _paste(command)
         else:
             words = " ".join(f"`{word}`" for word in _own(like, command))
-            yield f"{_who(command)}: as rank {like.rank} of {like.group}, but with {words}"
+            yield from lines(f"{_who(command)}: as rank {like.rank} of {like.group}, but with {words}")
 
 
 def _who(command: RankCommand) -> str:
@@ -56,7 +56,9 @@ def _own(like: RankCommand, command: RankCommand) -> Iterator[str]:
 def _paste(command: RankCommand) -> Iterator[str]:
     """Yield the command as an indented Markdown code block, ready to paste into a shell."""
     env = [shlex.join([f"{name}={value}"]) for name, value in command.env.items()]
-    packed = [*_packed(["env", *env]), *_packed([shlex.join(words) for words in options(command.argv)])]
+    (program, verb, model), *rest = options(command.argv)
+    started = [shlex.join([program, verb]), shlex.quote(model), *(shlex.join(words) for words in rest)]
+    packed = [*_packed(["env", *env]), *_packed(started)]
     yield from " \\\n".join(f"    {line}" for line in packed).split("\n")
 
 

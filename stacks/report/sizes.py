@@ -3,9 +3,10 @@
 from collections.abc import Iterator
 
 from stacks.planning import FleetPlan
+from stacks.planning.naming import many, split
 from stacks.planning.plan import EngineGroup
 from stacks.report.cited import Cited
-from stacks.report.words import at_once, gib, item, many, memory, one, split, table, whole
+from stacks.report.words import at_once, gib, item, memory, one, table, whole
 
 
 def holds(plan: FleetPlan, cited: Cited) -> Iterator[str]:
@@ -23,11 +24,11 @@ def holds(plan: FleetPlan, cited: Cited) -> Iterator[str]:
 def _parts(plan: FleetPlan, group: EngineGroup) -> Iterator[str]:
     held = group.memory
     yield from table(
-        (f"{group.name}, {split(group)}", "memory"),
-        *((part.name, memory(part.size)) for part in held.parts),
+        (f"{group.name}, {split(group.parallel)}", "memory"),
+        *((part.name, f"{'at least ' * part.at_least}{memory(part.size)}") for part in held.parts),
         ("left for the cache", memory(held.pool)),
-        ("the engine takes", gib(held.usable)),
-        (f"the {one(plan)} has", gib(held.capacity)),
+        ("together, the engine's share", gib(held.usable)),
+        (f"memory of the {one(plan)}", gib(held.capacity)),
     )
 
 
@@ -54,12 +55,16 @@ def _fits(plan: FleetPlan, group: EngineGroup) -> Iterator[str]:
 
 def _layout(group: EngineGroup) -> Iterator[str]:
     found = group.cache
-    seqs = "the engine's default" if group.max_num_seqs is None else f"{group.max_num_seqs:,}"
+    let_in = (
+        "the engine's default of requests is let in at once"
+        if group.max_num_seqs is None
+        else f"at most {many(group.max_num_seqs, 'request')} in flight"
+    )
     pools = group.parallel.data_parallel
     each = "" if pools == 1 else f" in each of {pools} pools, one for each data parallel rank"
     yield from item(
         f"pool: {whole(found.blocks)} blocks of {found.block_bytes:,} bytes = {whole(found.tokens)} tokens"
-        f" at the longest context{each}; requests in flight: {seqs}"
+        f" at the longest context{each}; {let_in}"
     )
     yield from item(
         f"block: {found.block_tokens:,} tokens, one page of {found.page:,} bytes in each of "

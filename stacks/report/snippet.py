@@ -9,18 +9,23 @@ _OPENAI = ("temperature", "top_p", "presence_penalty", "frequency_penalty", "see
 """Settings that the OpenAI client knows by name; the engine takes the others from `extra_body`."""
 
 
-def snippet(plan: FleetPlan, endpoint: str) -> str:
+def entrance(plan: FleetPlan) -> str | None:
+    """Return the base URL of the API by the head's name; None where only a router can share requests out."""
+    several = sum(rank.serves for rank in plan.ranks) > 1
+    return None if several else f"http://{plan.head.host}:{plan.ports.http}/v1"
+
+
+def snippet(plan: FleetPlan, endpoint: str | None) -> str:
     """Return a Python program that asks the model one question; it reads the key from OPENAI_API_KEY.
 
     Args:
         plan: The fleet.
-        endpoint: Base URL of the API, which ends in `/v1`.
+        endpoint: Base URL of the API, which ends in `/v1`; None: that of a router, read from OPENAI_BASE_URL.
     """
     lines = (
         "from openai import OpenAI",
         "",
-        "# The key is read from the variable OPENAI_API_KEY.",
-        f"client = OpenAI(base_url={_text(endpoint)}, timeout={plan.endpoint.timeout})",
+        *_client(endpoint, plan.endpoint.timeout),
         "answer = client.chat.completions.create(",
         *(f"    {argument}," for argument in _arguments(plan)),
         ")",
@@ -30,12 +35,21 @@ def snippet(plan: FleetPlan, endpoint: str) -> str:
     return "\n".join(lines)
 
 
+def _client(endpoint: str | None, timeout: int) -> Iterator[str]:
+    yield "# The key is read from the variable OPENAI_API_KEY."
+    if endpoint is None:
+        yield "# The router's address, with /v1 at its end, is read from OPENAI_BASE_URL."
+        yield f"client = OpenAI(timeout={timeout})"
+    else:
+        yield f"client = OpenAI(base_url={_text(endpoint)}, timeout={timeout})"
+
+
 def _arguments(plan: FleetPlan) -> Iterator[str]:
     known = plan.endpoint
     yield f"model={_text(plan.served_name)}"
     yield 'messages=[{"role": "user", "content": "Name three primes above 100."}]'
     yield f"max_tokens={known.max_tokens}"
-    if known.efforts:
+    if known.efforts and known.efforts != "unknown":
         yield f"reasoning_effort={_text(known.efforts[0])}"
     yield from (f"{name}={value}" for name, value in known.sampling.items() if name in _OPENAI)
     if others := {name: value for name, value in known.sampling.items() if name not in _OPENAI}:

@@ -3,10 +3,11 @@
 from xml.sax.saxutils import escape
 
 from stacks.planning import FleetPlan
+from stacks.planning.naming import many, split
 from stacks.report.picture.captions import colours, figures, foot, head, holdings
 from stacks.report.picture.floor import floor
 from stacks.report.picture.pen import FAINT, PAPER, Box, rect
-from stacks.report.words import NOT_OURS, devices, many, split, standing
+from stacks.report.words import NOT_OURS, devices, standing
 
 _EDGE, _LEAST, _BETWEEN = 28, 900, 22
 _FONTS = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', 'DejaVu Sans', Verdana, sans-serif"
@@ -49,7 +50,7 @@ def _document(plan: FleetPlan, page: Box, shapes: list[str]) -> str:
 
 def _described(plan: FleetPlan) -> str:
     engines = "; ".join(
-        f"{group.name} is split {split(group)} over {', '.join(rank.host for rank in group.ranks)}"
+        f"{group.name} is split {split(group.parallel)} over {', '.join(rank.host for rank in group.ranks)}"
         for group in plan.groups
     )
     return (

@@ -3,17 +3,17 @@
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 
-from stacks.planning.plan import EngineGroup, FleetPlan, Rank
+from stacks.planning.naming import TIMES, duration, gb, many
+from stacks.planning.plan import Checkpoint, EngineGroup, FleetPlan, Rank
 from stacks.planning.sized import Range, Requests
 
-DASH, TIMES = "\N{EN DASH}", "\N{MULTIPLICATION SIGN}"
+DASH = "\N{EN DASH}"
 COLUMNS = 98
 """Widest line of prose, so that a terminal shows it whole."""
 
 NOT_OURS = "nothing here was run by us on a GPU"
 _GIB = 2**30
 _HUNDRED = 100
-_MINUTE, _HOUR = 60, 3600
 
 
 def gib(size: int) -> str:
@@ -21,9 +21,12 @@ def gib(size: int) -> str:
     return f"{size / 2**30:,.2f} GiB" if size >= _GIB / 10 else f"{size / 2**20:,.2f} MiB"
 
 
-def gb(size: int) -> str:
-    """Return bytes of files in GB, as disks and downloads are sold."""
-    return f"{size / 10**9:,.1f} GB" if size >= 10**9 else f"{size / 10**6:,.1f} MB"
+def stored(checkpoint: Checkpoint) -> str:
+    """Return how much is read of a checkpoint, as exactly as it is known."""
+    if checkpoint.stored_bytes is None:
+        return "unknown"
+    rounded = checkpoint.file_bytes is None and checkpoint.tensor_bytes is None
+    return f"{'about ' if rounded else ''}{gb(checkpoint.stored_bytes)}"
 
 
 def memory(span: Range) -> str:
@@ -40,27 +43,20 @@ def memory(span: Range) -> str:
 def whole(span: Range) -> str:
     """Return a range of whole numbers."""
     if span.low is None:
-        return f"up to {span.high:,}"
+        return f"up to {span.high:,}" if span.high > 0 else "unknown"
     return f"{span.high:,}" if span.exact else f"{span.low:,}{DASH}{span.high:,}"
 
 
 def at_once(requests: Requests) -> str:
     """Return how many requests of one length fit at once."""
     if requests.low is None:
-        return f"up to {_fraction(requests.high)}"
+        return f"up to {_fraction(requests.high)}" if requests.high > 0 else "unknown"
     low, high = _fraction(requests.low), _fraction(requests.high)
     return high if low == high else f"{low}{DASH}{high}"
 
 
 def _fraction(number: float) -> str:
     return f"{number:,.1f}" if number < _HUNDRED else f"{number:,.0f}"
-
-
-def duration(seconds: float) -> str:
-    """Return seconds as a person says them."""
-    if seconds < 5 * _MINUTE:
-        return f"{seconds:.0f} s"
-    return f"{seconds / _MINUTE:.0f} min" if seconds < 2 * _HOUR else f"{seconds / _HOUR:.1f} h"
 
 
 def loading(plan: FleetPlan) -> str:
@@ -78,11 +74,6 @@ def money(plan: FleetPlan, amount: float | None) -> str:
     return "unknown" if amount is None else f"{amount:,.2f} {plan.cost.currency}"
 
 
-def many(number: int, what: str) -> str:
-    """Return a number with its noun: 1 tray, 2 trays."""
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
-
-
 def devices(plan: FleetPlan) -> str:
     """Return what computes: 8 GB300; in the lab the cores of hosts."""
     if plan.machine.accelerator == "cpu":
@@ -98,19 +89,6 @@ def one(plan: FleetPlan) -> str:
 def inner_fabric(plan: FleetPlan) -> str:
     """Return what joins the GPUs inside a machine."""
     return "Infinity Fabric" if plan.engine.variant == "rocm" else "NVLink"
-
-
-def split(group: EngineGroup) -> str:
-    """Return how an engine splits the model, as people write it: TP8xPP2."""
-    parallel = group.parallel
-    dimensions = (
-        ("TP", parallel.tensor_parallel),
-        ("PP", parallel.pipeline_parallel),
-        ("DP", parallel.data_parallel),
-        ("DCP", parallel.decode_context_parallel),
-    )
-    text = TIMES.join(f"{name}{size}" for name, size in dimensions if size > 1) or "one rank"
-    return f"{text} with expert parallel" if parallel.expert_parallel else text
 
 
 def places(group: EngineGroup, rank: Rank) -> str:

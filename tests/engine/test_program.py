@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.factories.project import change_fleet, copy_project
 from tests.factories.pulumi import Pulumi
+from tests.factories.stacks import NAMES, planned
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -65,26 +67,34 @@ def test_a_preview_shows_the_plan_and_what_is_known(lab: Pulumi) -> None:
     assert "14 to create" in shown
 
 
-@pytest.mark.parametrize(
-    ("name", "machines", "ranks"),
-    [
-        ("kimi-k3-gb300", ["tray-0", "tray-1"], ["serve-0", "serve-1"]),
-        ("kimi-k3-gb300-pd", ["tray-0", "tray-3"], ["prefill-0", "prefill-1", "decode-0", "decode-1"]),
-        ("qwen38-gb300-fp8-pp3", ["tray-0", "tray-2"], ["serve-0", "serve-2"]),
-    ],
-)
-def test_a_fleet_without_machines_is_shown_whole(
-    stack: Callable[[str], Pulumi], name: str, machines: list[str], ranks: list[str]
-) -> None:
-    shown = preview(stack(name))
-    for machine in machines:
-        assert f"rack:fleet:Machine {machine} create" in shown
-    for rank in ranks:
-        assert f"rack:fleet:Rank {rank} create" in shown
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Pulumi:
+    """Return one copy of this project with one backend, for previews of all stacks."""
+    home = tmp_path_factory.mktemp("shared")
+    copy_project(home / "project")
+    return Pulumi(home / "project", home / "state", "lab")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_shipped_stack_is_shown_whole(shared: Pulumi, name: str) -> None:
+    shared.run("stack", "init", name)
+    shown, plan = shared.run("preview", "--stack", name), planned(name)
+    machine = "rack:lab:Host" if plan.provider == "lab" else "rack:fleet:Machine"
+    assert created(shown, machine) == {host.name for host in plan.hosts}
+    if plan.missing:
+        assert created(shown, "rack:fleet:Rank") == {
+            f"{group.name}-{rank.rank}" for group in plan.groups for rank in group.ranks
+        }
     assert f"# {name}: " in shown
+    assert f"**{plan.standing.label}" in shown
     assert "## Commands" in shown
-    for output in ("commands", "contract", "cost", "evidence", "missing", "model", "plan"):
-        assert f"    {output.ljust(8)}: " in shown
+    outputs = {"commands", "contract", "cost", "evidence", "model", "plan", "snippet"}
+    outputs |= {"missing"} if plan.missing else {"apiKey", "endpoint", "hosts"}
+    assert set(re.findall(r"^    (\w+) *: ", shown.partition("Outputs:")[2], re.MULTILINE)) == outputs
+
+
+def created(shown: str, token: str) -> set[str]:
+    return set(re.findall(rf"{token} (\S+) create", shown))
 
 
 def test_up_of_a_fleet_without_machines_is_refused_in_one_sentence(stack: Callable[[str], Pulumi]) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from stacks.catalog.models import Endpoint, Evidence, Published
+from stacks.catalog.models import Endpoint, Evidence, Experts, Published
 from stacks.config import Parallelism
 from stacks.planning.plan import (
     Budget,
@@ -15,6 +15,7 @@ from stacks.planning.plan import (
     LoadTime,
     MachineType,
     MissingPin,
+    ModelSummary,
     PlannedHost,
     Ports,
     Rank,
@@ -28,6 +29,7 @@ TRAY = MachineType(
     title="Tray of four",
     unit="tray",
     accelerator="gpu4",
+    architecture="sm_4",
     gpus=4,
     arch="aarch64",
     domain=72,
@@ -37,6 +39,7 @@ NODE = MachineType(
     title="Node of eight",
     unit="node",
     accelerator="gpu8",
+    architecture=None,
     gpus=8,
     arch="x86_64",
     domain=8,
@@ -61,15 +64,24 @@ def fleet(machine: MachineType, fabric: FabricPlan, groups: Sequence[EngineGroup
         ),
         groups=tuple(groups),
         engine=_ENGINE,
+        model=_MODEL,
         checkpoint=_CHECKPOINT,
         draft=None,
         served_name="someone/Some-Model",
         context=32768,
         disk_mib=1_500_000,
+        not_counted="",
         packages=("gcc",),
         budget=Budget(prepare=60, engine=600, checkpoint=900, serve=120, ready=3600),
         load=LoadTime(low=97.5, high=195.1, assumes="each machine reads 8 GB/s"),
-        cost=Cost(gpus=8, currency="USD", per_hour=52.0, per_evaluation=None, source="offer 1, 2026-11-30"),
+        cost=Cost(
+            gpus=8,
+            currency="USD",
+            per_hour=52.0,
+            per_evaluation=None,
+            source="offer 1, 2026-11-30",
+            assumes="how long one takes is not given",
+        ),
         api_key=None,
         endpoint=_ENDPOINT,
         standing=_STANDING,
@@ -127,13 +139,20 @@ _ENGINE = EnginePin(
     nccl="2.28.9",
     image=None,
 )
+_MODEL = ModelSummary(
+    title="Some Model",
+    parameters=2_779_931_837_184,
+    layers=93,
+    experts=Experts(routed=896, active=16, shared=2),
+)
 _CHECKPOINT = Checkpoint(
     name="some-model-fp4",
     label="FP4",
     repository="someone/Some-Model",
     revision="9f62e4e9fffbd0a83ddd60e1c209d828994b3569",
+    file_bytes=1_560_936_091_448,
     tensor_bytes=1_560_860_324_864,
-    stored_bytes=1_560_936_091_448,
+    about_bytes=None,
     shards=96,
     files={},
 )

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from stacks.planning import FleetPlan
+from stacks.planning.naming import many, of_engine, split
 from stacks.planning.plan import EngineGroup
 from stacks.report.picture.colours import GROUPS, STAGES, Segment, segments
 from stacks.report.picture.pen import (
@@ -23,14 +24,12 @@ from stacks.report.words import (
     NOT_OURS,
     at_once,
     devices,
-    gb,
     gib,
     loading,
-    many,
     memory,
     money,
     one,
-    split,
+    stored,
     waits,
 )
 
@@ -62,8 +61,8 @@ def head(plan: FleetPlan, width: float) -> Drawing:
 
 def _layouts(plan: FleetPlan) -> str:
     if len(plan.groups) == 1:
-        return split(plan.groups[0])
-    return ", ".join(f"{group.name} {split(group)}" for group in plan.groups)
+        return split(plan.groups[0].parallel)
+    return ", ".join(f"{group.name} {split(group.parallel)}" for group in plan.groups)
 
 
 def figures(plan: FleetPlan, width: float) -> Drawing:
@@ -82,13 +81,14 @@ def _tiles(plan: FleetPlan) -> Iterator[tuple[str, str, str]]:
     group = plan.groups[-1]
     pools = group.parallel.data_parallel
     longest = group.cache.requests[0]
+    size = stored(plan.checkpoint)
     yield "context", f"{plan.context:,}", "tokens of one request"
     of = "requests that fit" if len(plan.groups) == 1 else f"that fit in {group.name}"
     where = f", on each of {pools} ranks" if pools > 1 else ""
     limit = "" if group.max_num_seqs is None else f"; {group.max_num_seqs:,} are let in"
     yield of, at_once(longest), f"of {longest.tokens:,} tokens at once{where}{limit}"
     yield f"cache of a {one(plan)}", memory(group.memory.pool), f"of {gib(group.memory.capacity)}"
-    yield "reading the weights", loading(plan), gb(plan.checkpoint.stored_bytes)
+    yield "reading the weights", loading(plan), "of unknown size" if size == "unknown" else f"of {size}"
     yield "an hour", money(plan, plan.cost.per_hour), f"{many(plan.cost.gpus, one(plan))}"
 
 
@@ -109,7 +109,7 @@ def colours(plan: FleetPlan, width: float) -> Drawing:
         hosts = (
             f"{group.ranks[0].host} to {group.ranks[-1].host}" if len(group.ranks) > 1 else group.head.host
         )
-        entries.append((GROUPS[group.name][0], f"{group.name} {split(group)} on {hosts}"))
+        entries.append((GROUPS[group.name][0], f"{group.name} {split(group.parallel)} on {hosts}"))
         entries += [
             (STAGES[i % len(STAGES)], f"stage {i}")
             for i in range(group.parallel.pipeline_parallel)
@@ -137,8 +137,7 @@ def holdings(plan: FleetPlan, width: float) -> Drawing:
 
 def _holding(plan: FleetPlan, group: EngineGroup, width: float) -> Drawing:
     held = segments(group)
-    of = "" if len(plan.groups) == 1 else f" of {group.name}"
-    title = f"What the fullest {one(plan)}{of} holds of its {gib(group.memory.capacity)}"
+    title = f"What the fullest {one(plan)}{of_engine(group.name)} holds of its {gib(group.memory.capacity)}"
     rows = _flow([(each.fill, f"{each.name} {gib(each.size)}") for each in held], width - 32)
     box = Box(0, 0, width, 104 + 22 * len(rows))
     shapes = [
@@ -193,15 +192,21 @@ def _entries(rows: list[list[tuple[str, str]]]) -> Iterator[str]:
             x += wide(words, 12) + 44
 
 
+def _paid(plan: FleetPlan) -> str:
+    cost = plan.cost
+    if cost.per_hour is None:
+        return f"Cost: unknown, because {cost.source}."
+    hour, evaluation = money(plan, cost.per_hour), money(plan, cost.per_evaluation)
+    return f"An hour: {hour}; loading and one evaluation: {evaluation}; {cost.source}."
+
+
 def foot(plan: FleetPlan, width: float) -> Drawing:
     """Return what is known of the layout, what loading and an evaluation take, and what nobody tried."""
-    cost = plan.cost
-    hour, evaluation = money(plan, cost.per_hour), money(plan, cost.per_evaluation)
     paragraphs = (
         f"{NOT_OURS[0].upper()}{NOT_OURS[1:]}.",
         f"{plan.standing.sentence[0].upper()}{plan.standing.sentence[1:]}.",
         f"Reading the weights: {loading(plan)}; {plan.load.assumes}.",
-        f"An hour: {hour}; loading and one evaluation: {evaluation}; {cost.source}.",
+        _paid(plan),
     )
     shapes, y = [], 0.0
     for i, paragraph in enumerate(paragraphs):

@@ -7,10 +7,9 @@ import pytest
 from stacks.config import Parallelism
 from stacks.planning import FleetPlan
 from tests.factories.plans import NODE, NVLINK, RDMA, TRAY, engine, fleet
-from tools.report import planned
+from tests.factories.stacks import NAMES, planned
 
 ROOT = Path(__file__).parents[4]
-SHIPPED = sorted(each.stem.removeprefix("Pulumi.") for each in (ROOT / "stacks").glob("Pulumi.*.yaml"))
 
 _WIDE = Parallelism(data_parallel=16, expert_parallel=True)
 MADE_UP = {
@@ -30,7 +29,7 @@ MADE_UP = {
 }
 
 
-@pytest.fixture(scope="session", params=SHIPPED)
+@pytest.fixture(scope="session", params=NAMES)
 def shipped(request: pytest.FixtureRequest) -> FleetPlan:
     return planned(request.param)
 

@@ -13,11 +13,3 @@ def test_it_is_the_whole_plan_with_its_commands(shipped: FleetPlan) -> None:
     names = {host.name: host.name for host in shipped.hosts}
     assert found["commands"] == [each.model_dump(mode="json") for each in commands(shipped, names)]
     assert text == report.json(shipped)
-
-
-def test_the_summary_fits_the_outputs(shipped: FleetPlan) -> None:
-    found = report.summary(shipped)
-    assert found["label"] == shipped.standing.label
-    assert found["context"] == shipped.context
-    assert found["contract"]["timeout"] == shipped.endpoint.timeout
-    assert json.dumps(found)

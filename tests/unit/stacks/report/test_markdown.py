@@ -4,10 +4,12 @@ import re
 import shlex
 import subprocess
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pytest
 
 from stacks.planning import FleetPlan, commands
+from stacks.planning.plan import DraftPin
 from stacks.report import markdown
 from stacks.report.shell import options
 from tests.unit.stacks.report.conftest import MADE_UP
@@ -24,7 +26,7 @@ SECTIONS = [
     "Time and cost",
     "Ports (TCP)",
     "Commands (host names stand for addresses)",
-    "Why each option (as the first rank that has it writes it)",
+    "Why each option",
     "Evidence",
     "Endpoint",
     "Sources",
@@ -67,8 +69,9 @@ Read = dict[tuple[str, int, str], tuple[dict[str, dict[str, str]], list[str]]]
 def read(report: str) -> Read:
     """Return the commands of a report: pasted, or those of another rank with the words that differ."""
     found: Read = {}
+    paragraphs = "\n".join(paragraph.replace("\n", " ") for paragraph in report.split("\n\n"))
     for rank, group, host, rest in re.findall(
-        r"^Rank (\d+) of (\w+) on ([\w-]+): ?(.*)$", report, re.MULTILINE
+        r"^Rank (\d+) of (\w+) on ([\w-]+): ?(.*)$", paragraphs, re.MULTILINE
     ):
         at = (group, int(rank), host)
         if not rest:
@@ -123,7 +126,13 @@ def test_every_option_has_its_reason(shipped: FleetPlan) -> None:
         "- this plan is made up",
         "| tray-1 | 0      | 4 \N{MULTIPLICATION SIGN} GPU4 | serve  | 1    | TP 4\N{EN DASH}7",
         "revision 9f62e4e9fffbd0a83ddd60e1c209d828994b3569",
-        "(1,560,936,091,448 bytes, shards: 96)",
+        "Tray of four (tray-4): 4 \N{MULTIPLICATION SIGN} GPU4 (sm_4), aarch64 host; NVLink joins up to 72",
+        "- files: 1,560.9 GB (1,560,936,091,448 bytes), shards: 96; tensors: 1,560.9 GB (1,560,860,324,864",
+        "- model: Some Model; exact parameters: 2,779,931,837,184; layers: 93",
+        "; experts: 896 routed, 16 of them for each token, 2 shared",
+        "| together, the engine's share | 254.81 GiB",
+        "| memory of the GPU            | 268.22 GiB",
+        "at most 32 requests in flight",
         "| weights            | 181.71\N{EN DASH}182.54 GiB |",
         "| NCCL               | up to 3.73 GiB    |",
         "- NCCL: buffers [assumption]",
@@ -135,11 +144,12 @@ def test_every_option_has_its_reason(shipped: FleetPlan) -> None:
         "  - set by hand, it costs: 4 GPUs more than the planner's own",
         "  - not TP16: twice the machines",
         "engine engine-1.2.3: release 1.2.3 for cu130, stacks/catalog/locks/engine-1.2.3.lock",
-        "driver 580 or newer; NCCL 2.28.9",
-        "NVLink: IMEX unknown",
+        "driver: 580 or newer; NCCL: 2.28.9",
+        "- IMEX: unknown",
+        "disk of each tray: 1,464.8 GiB for engine and checkpoint",
         "- reading the weights: 98 s to 195 s; each machine reads 8 GB/s",
         "- an hour of 8 GPUs: 52.00 USD; offer 1, 2026-11-30",
-        "- loading and one evaluation: unknown",
+        "- loading and one evaluation: unknown; how long one takes is not given",
         "first completion 60 min",
         "8000 on tray-0",
         "29501 on tray-0",
@@ -154,12 +164,94 @@ def test_it_holds(report: str, fact: str) -> None:
     assert " ".join(fact.split()) in " ".join(report.split())
 
 
+def changed_plan(**parts: Mapping[str, Any] | None) -> str:
+    """Return the report of two trays, on one line, with fields of the plan's parts changed or set to None."""
+    plan = MADE_UP["two trays"]
+    update = {
+        name: fields if fields is None else getattr(plan, name).model_copy(update=fields)
+        for name, fields in parts.items()
+    }
+    return " ".join(markdown(plan.model_copy(update=update)).split())
+
+
+def test_what_is_unknown_stays_unknown() -> None:
+    sizes = {"file_bytes": None, "tensor_bytes": None, "shards": None}
+    nothing = changed_plan(checkpoint=sizes, disk_mib=None, model={"parameters": None, "experts": None})
+    assert "- files: unknown, shards: unknown; tensors: unknown - " in nothing
+    assert "- model: Some Model; exact parameters: unknown; layers: 93 - " in nothing
+    assert "disk of each tray: unknown, because nobody says how large the checkpoint is" in nothing
+    assert "beside checkpoint unknown, serve 120 s, first completion unknown" in nothing
+
+
+def test_a_rounded_size_is_no_exact_one() -> None:
+    sizes = {"file_bytes": None, "tensor_bytes": None, "about_bytes": 1_372_242_051_072}
+    rounded = changed_plan(checkpoint=sizes)
+    assert "tensors: unknown; about 1,372.2 GB as its source rounds it" in rounded
+    assert "1,372,242,051,072" not in rounded
+    tensors = changed_plan(checkpoint={"file_bytes": None})
+    assert "- files: unknown, shards: 96; tensors: 1,560.9 GB (1,560,860,324,864 bytes) - " in tensors
+
+
+def test_a_draft_of_unknown_size_is_named_wherever_it_would_count() -> None:
+    plan = MADE_UP["two trays"]
+    draft = DraftPin(name="some-draft", repository="someone/Draft", revision=None, tensor_bytes=None)
+    left_out = {"draft": draft, "not_counted": "draft not counted: its size is unknown"}
+    report = " ".join(markdown(plan.model_copy(update=left_out)).split())
+    assert "GiB for engine and checkpoint; draft not counted: its size is unknown" in report
+    assert "first completion 60 min; draft not counted: its size is unknown" in report
+    known = draft.model_copy(update={"tensor_bytes": 2 * 10**9})
+    counted = " ".join(markdown(plan.model_copy(update={"draft": known})).split())
+    assert "draft not counted" not in counted
+    assert "GiB for engine, checkpoint and draft" in counted
+
+
+def test_pins_that_nobody_has_are_said_to_be_missing() -> None:
+    image = changed_plan(engine={"image_unpinned": "only moving tags are documented"})
+    assert (
+        "image: not pinned, because only moving tags are documented; not needed: the lock is installed"
+        in image
+    )
+    neither = {"image_unpinned": "nobody asked", "lock": None, "driver_floor": None, "nccl": None}
+    bare = changed_plan(engine={**neither, "variant": "rocm"})
+    assert (
+        "- image: not pinned, because nobody asked - driver: oldest that serves is unknown; RCCL: unknown"
+        in bare
+    )
+
+
+def test_what_has_no_price_costs_an_unknown_amount() -> None:
+    report = changed_plan(cost={"per_hour": None, "source": "no price is given"})
+    assert "- an hour of 8 GPUs: unknown, because no price is given - deadlines" in report
+
+
+@pytest.mark.parametrize(
+    ("levels", "said"),
+    [
+        ("unknown", "reasoning effort: unknown;"),
+        ((), "reasoning effort: no such setting;"),
+        (("high", "low"), "reasoning effort: high, low (the first is the default);"),
+    ],
+)
+def test_levels_of_effort_are_told_as_far_as_they_are_known(levels: Any, said: str) -> None:
+    assert said in changed_plan(endpoint={"efforts": levels})
+
+
+def test_what_is_only_written_down_is_no_run() -> None:
+    standing = MADE_UP["two trays"].standing
+    [ran] = standing.evidence
+    only = changed_plan(standing={"evidence": (ran.model_copy(update={"ran": False}),)})
+    assert "it answers; nobody says that it ran [made up]" in only
+    assert "nobody says that it ran" not in changed_plan()
+
+
 def test_pools_of_data_parallel_ranks_and_both_engines_are_told() -> None:
     apart = markdown(MADE_UP["six trays apart"])
     assert "in each of 16" in apart
     assert "5600 and up on prefill: prefill hands its cache to decode" in apart
     assert "29550 on tray-2: the data parallel ranks meet" in apart
     assert "decode alone:" in apart
+    assert "address: that of a router in front of the machines that serve the API" in " ".join(apart.split())
+    assert "client = OpenAI(timeout=3600)" in apart
 
 
 def test_sources_have_one_number_each() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from stacks.planning import FleetPlan
-from stacks.report import snippet
+from stacks.report import entrance, snippet
 from tests.unit.stacks.report.conftest import MADE_UP
 
 URL = "http://10.0.0.1:8000/v1"
@@ -45,7 +45,8 @@ def test_it_runs_for_every_shipped_stack(shipped: FleetPlan, asked: dict[str, An
     assert asked["create"]["max_tokens"] == known.max_tokens
     sent = {**asked["create"], **asked["create"].get("extra_body", {})}
     assert {name: sent[name] for name in known.sampling} == dict(known.sampling)
-    assert sent.get("reasoning_effort") == next(iter(known.efforts), None)
+    efforts = () if known.efforts == "unknown" else known.efforts
+    assert sent.get("reasoning_effort") == next(iter(efforts), None)
 
 
 def test_it_shows_reasoning_apart_and_tells_of_tools(
@@ -58,6 +59,24 @@ def test_it_shows_reasoning_apart_and_tells_of_tools(
     text = snippet(plan, URL)
     assert "message.tool_calls" in text
     assert "with its reasoning" in text
+
+
+def test_the_address_of_a_router_comes_from_its_variable(asked: dict[str, Any]) -> None:
+    apart, one = MADE_UP["six trays apart"], MADE_UP["two trays"]
+    assert entrance(apart) is None
+    assert entrance(one) == "http://tray-0:8000/v1"
+    text = snippet(apart, None)
+    exec(compile(text, "snippet", "exec"), {})  # noqa: S102 - that it runs is the point
+    assert asked["client"] == {"timeout": 3600}
+    assert "OPENAI_BASE_URL" in text
+    assert "OPENAI_BASE_URL" not in snippet(one, URL)
+
+
+@pytest.mark.parametrize("efforts", ["unknown", ()])
+def test_an_effort_that_nobody_documents_is_not_asked_for(efforts: Any, asked: dict[str, Any]) -> None:
+    plan = MADE_UP["two trays"]
+    run(plan.model_copy(update={"endpoint": plan.endpoint.model_copy(update={"efforts": efforts})}))
+    assert "reasoning_effort" not in asked["create"]
 
 
 def test_a_model_without_reasoning_gets_the_shortest() -> None:
