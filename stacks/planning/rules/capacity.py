@@ -87,8 +87,9 @@ def _context_too_long(design: Design, group: GroupDesign, memory: GpuMemory, cac
 
 def _weights_too_large(design: Design, group: GroupDesign, memory: GpuMemory, cache: Cache) -> Finding:
     request = cache.requests[0]
-    parts = ", ".join(f"{part.name} {gb(part.size.low or part.size.high)}" for part in memory.parts)
-    needs = sum(part.size.low or part.size.high for part in memory.parts) + request.size
+    least = {part.name: part.size.low or part.size.high for part in memory.parts}
+    parts = ", ".join(f"{name} {gb(size) if size else 'unknown'}" for name, size in least.items())
+    needs = sum(least.values()) + request.size
     return Finding(
         "layout" if design.config.layout else "machines.type",
         f"{split(group.parallel)} on {group.parallel.gpus} x {design.machine.accelerator} "
