@@ -123,6 +123,7 @@ class Engine(Value):
         locks: Architecture → lock, or why there is none.
         variables: Names of the VLLM_ variables that it reads; empty: not checked.
         options: Long options of its command, without dashes, every spelling; empty: not checked.
+        choices: Option or variable → the only values that it takes, where it does not take any.
     """
 
     name: str
@@ -130,3 +131,4 @@ class Engine(Value):
     locks: Mapping[Arch, Lock | Unpinned]
     variables: frozenset[str]
     options: frozenset[str] = frozenset()
+    choices: Mapping[str, tuple[str, ...]] = {}

@@ -77,16 +77,20 @@ class _Reader:
         return Checkpoint(facts=facts, manifest=manifest or Unpinned(unpinned="it could not be read"))
 
     def _engine(self, name: str, facts: EngineFacts) -> Engine:
+        variables, options = self._names(facts.variables), self._names(facts.options)
         return Engine(
             name=name,
             facts=facts,
             locks={arch: self._lock(lock) for arch, lock in facts.locks.items()},
-            variables=self._names(facts.variables),
-            options=self._names(facts.options),
+            variables=frozenset(variables),
+            options=frozenset(options),
+            choices={key: choices for key, choices in {**variables, **options}.items() if choices},
         )
 
-    def _names(self, file: str | None) -> frozenset[str]:
-        return frozenset(_lines(self._content(file) or "" if file else ""))
+    def _names(self, file: str | None) -> dict[str, tuple[str, ...]]:
+        """Return the names in a file, one on each line, with the values behind them."""
+        lines = _lines(self._content(file) or "" if file else "")
+        return {name: tuple(choices) for name, *choices in map(str.split, lines)}
 
     def _lock(self, facts: LockFile) -> Lock | Unpinned:
         if isinstance(facts.lock, Unpinned):

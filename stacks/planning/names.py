@@ -9,8 +9,11 @@ from stacks.faults import nearest, shown
 from stacks.planning import secret
 
 _TYPES: Mapping[str, tuple[type, str]] = {
+    "dtype": (str, "a number format such as auto"),
     "enable-prefix-caching": (bool, "true or false"),
+    "gdn-prefill-backend": (str, "the name of a kernel such as triton"),
     "gpu-memory-utilization": (float, "a number such as 0.9"),
+    "kda-prefill-backend": (str, "the name of a kernel such as triton"),
     "kv-cache-dtype": (str, "a number format such as fp8"),
     "mamba-ssm-cache-dtype": (str, "a number format such as float32"),
     "max-num-batched-tokens": (int, "a whole number such as 8192"),

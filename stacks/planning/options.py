@@ -80,10 +80,14 @@ def _joined(earlier: Option, later: Option) -> Option:
     """Return the later option; where both are JSON, both with the reasons of both."""
     if not (isinstance(earlier.value, dict) and isinstance(later.value, dict)):
         return _instead(earlier, later) if later.origin == "hand" else later
+    joined = merged(earlier.value, later.value)
+    replaced = _replaced(earlier.value, joined)
     return Option(
         name=later.name,
-        value=merged(earlier.value, later.value),
-        why=_both(earlier.why, later.why),
+        value=joined,
+        why=f"{later.why} instead of {spelled(replaced)}: {earlier.why}"
+        if replaced and later.origin == "hand"
+        else _both(earlier.why, later.why),
         source=_both(earlier.source, later.source),
         origin=later.origin,
     )
@@ -95,6 +99,18 @@ def _instead(earlier: Option, by_hand: Option) -> Option:
         return by_hand
     why = f"{by_hand.why} instead of {spelled(earlier.value)}: {earlier.why}"
     return by_hand.model_copy(update={"why": why, "source": _both(by_hand.source, earlier.source)})
+
+
+def _replaced(earlier: dict[str, Any], joined: dict[str, Any]) -> dict[str, Any]:
+    """Return the keys of a JSON option, also one level below, that are no longer what they were."""
+    found: dict[str, Any] = {}
+    for name, value in earlier.items():
+        now = joined[name]
+        if isinstance(value, dict) and isinstance(now, dict):
+            found |= {name: below} if (below := _replaced(value, now)) else {}
+        elif value != now:
+            found[name] = value
+    return found
 
 
 def _both(earlier: str, later: str) -> str:

@@ -61,6 +61,7 @@ def plan(config: FleetConfig, catalog: Catalog, stack: str) -> FleetPlan:
 def _plan(design: Design, sized: Sized, catalog: Catalog, choices: tuple[Choice, ...]) -> FleetPlan:
     load = load_time(design)
     unpinned = tuple(pins.missing(design))
+    groups = tuple(_groups(design, sized))
     return FleetPlan(
         stack=design.stack,
         provider=design.config.machines.provider,
@@ -68,7 +69,7 @@ def _plan(design: Design, sized: Sized, catalog: Catalog, choices: tuple[Choice,
         fabric=_fabric(design),
         image=_image(design.config, catalog),
         hosts=placement.hosts(design),
-        groups=tuple(_groups(design, sized)),
+        groups=groups,
         engine=pins.engine(design),
         model=_model(design.model.facts),
         checkpoint=pins.checkpoint(design),
@@ -87,7 +88,7 @@ def _plan(design: Design, sized: Sized, catalog: Catalog, choices: tuple[Choice,
         standing=standing(design),
         choices=choices,
         warnings=tuple(_warnings(design, sized)),
-        missing=tuple(_missing(design, len(unpinned))),
+        missing=tuple(_missing(design, groups, len(unpinned))),
     )
 
 
@@ -176,12 +177,20 @@ def _warnings(design: Design, sized: Sized) -> Iterator[str]:
         yield from left_out(design, group)
 
 
-def _missing(design: Design, unpinned: int) -> Iterator[str]:
+def _missing(design: Design, groups: tuple[EngineGroup, ...], unpinned: int) -> Iterator[str]:
     provider = design.config.machines.provider
     if provider not in _PROVIDERS:
         yield f"{provider} machines are planned and shown, and no provider of this release can claim any yet"
     if unpinned:
         pins_missing = "1 pin is missing" if unpinned == 1 else f"{unpinned} pins are missing"
         yield f"{pins_missing} (`make lock STACK={design.stack}` looks them up where there is internet)"
-    if design.documented and design.documented.needs:
-        yield f"there is no role yet for {design.documented.needs}"
+    if router := _router(groups):
+        yield f"there is no role yet for {router}"
+
+
+def _router(groups: tuple[EngineGroup, ...]) -> str | None:
+    """Return what would have to share requests out; None where one machine takes them all."""
+    if len(groups) > 1:
+        return "a router that sends each request to prefill and then to decode"
+    servers = sum(rank.serves for rank in groups[0].ranks)
+    return f"a router in front of the {servers} API servers" if servers > 1 else None

@@ -1,12 +1,16 @@
 """What is not refused, but worth knowing before `up`: open reports, unknowns, and whose figures these are."""
 
+import math
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from stacks.catalog.figures import address
 from stacks.planning.design import Design, GroupDesign
 from stacks.planning.drivers import driver_floor
+from stacks.planning.load import load_time
 from stacks.planning.memory.weights import known_bytes
+from stacks.planning.naming import of_engine
+from stacks.planning.rules.fitting import PATIENCE, patience
 from stacks.planning.rules.rule import number_format
 from stacks.planning.sized import Cache, Sized
 
@@ -41,6 +45,7 @@ def warnings(design: Design, sized: Sized) -> Iterator[str]:
         yield from _catalogued(design)
         yield from _unknown(design)
     yield from _tight(design, sized)
+    yield from _set_by_hand(design)
     yield from _speculation(design)
     for report in REPORTS:
         if report.touches(design):
@@ -126,6 +131,25 @@ def _requests_at_once(design: Design, group: GroupDesign, cache: Cache) -> Itera
     if by_hand * ranks < wanted:
         let_in = f"max-num-seqs {by_hand} lets {by_hand * ranks} of {wanted} requests in flight in"
         yield f"{let_in}, and the rest wait"
+
+
+def _set_by_hand(design: Design) -> Iterator[str]:
+    """Yield what the engine takes, though it is more or less than what is said to be needed."""
+    flags, seconds, said = design.config.flags, design.config.env.get(PATIENCE, ""), patience(design)
+    for group in design.groups if "max-num-batched-tokens" in flags else ():
+        most, of = (group.max_num_seqs or 1) * design.context, of_engine(group.name)
+        if group.batched_tokens > most:
+            yield (
+                f"max-num-batched-tokens{of} {group.batched_tokens} is more than the {most} tokens that the "
+                "requests at once can fill; the engine only warns"
+            )
+    load = load_time(design)
+    least = max(int(str(said.value)) if said else 0, math.ceil(load.high or 0))
+    if seconds and int(seconds) < least:
+        yield (
+            f"the engine is given up after {seconds} s ({PATIENCE}), and {least} s or more are what the "
+            "weights may need"
+        )
 
 
 def _speculation(design: Design) -> Iterator[str]:

@@ -71,7 +71,7 @@ def options(argv: Sequence[str]) -> list[Sequence[str]]:
 def _packed(words: list[str]) -> Iterator[str]:
     line = words[0]
     for word in words[1:]:
-        if len(line) + len(word) > _WIDTH:
+        if len(f"{line} {word} \\") > _WIDTH:
             yield line
             line = f"  {word}"
         else:

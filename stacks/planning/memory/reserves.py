@@ -5,7 +5,7 @@ from stacks.planning.design import Design
 from stacks.planning.sized import Part, Range
 
 MIB = 2**20
-_GRAPHS = "CUDA graphs"
+_GRAPHS = ("CUDA graphs", "HIP graphs")
 """What `--enforce-eager` does without."""
 
 
@@ -25,5 +25,5 @@ def reserves(design: Design) -> tuple[Part, ...]:
             source=address(facts.sources, each.source),
         )
         for name, each in facts.reserves.items()
-        if name != _GRAPHS or design.config.flags.get("enforce-eager") is not True
+        if name not in _GRAPHS or design.config.flags.get("enforce-eager") is not True
     )

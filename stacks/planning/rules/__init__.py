@@ -15,6 +15,7 @@ from stacks.planning.rules import (
     fitting,
     known,
     split,
+    unfit,
     workloads,
 )
 from stacks.planning.rules.rule import Finding, Rule
@@ -31,7 +32,7 @@ SECTIONS: Mapping[str, tuple[Rule, ...]] = {
     "Cache": caches.RULES,
     "Drafts, and prefill and decode apart": drafts.RULES,
     "Workload": workloads.RULES,
-    "Set by hand": (*known.RULES, *by_hand.RULES, *fitting.RULES),
+    "Set by hand": (*known.RULES, *by_hand.RULES, *unfit.RULES, *fitting.RULES),
 }
 """Heading in docs/rules.md → rules."""
 

@@ -53,12 +53,13 @@ DECIDED = OWN | _PAST_THE_PLAN | frozenset(_INSTEAD)
 
 _DEVELOPER = "VLLM_SERVER_DEV_MODE"
 
-_OTHER_NAMES: Mapping[str, str] = {
-    "device-memory-utilization": "gpu-memory-utilization",
-    "disable-prefix-caching": "enable-prefix-caching: false",
-    "enable-hybrid-kv-cache-manager": "disable-hybrid-kv-cache-manager",
-}
-"""Second names of options that the plan reckons with."""
+_OFFLINE = "HF_HUB_OFFLINE"
+_YES = ("1", "ON", "YES", "TRUE")
+"""What the hub's client takes for a yes (huggingface_hub/constants.py)."""
+
+_OTHER_NAMES: Mapping[str, str] = {"device-memory-utilization": "gpu-memory-utilization"}
+"""Second names of options that the plan reckons with; those of switches are known by their prefix."""
+_PAIRS: Mapping[str, str] = {"enable-": "disable-", "disable-": "enable-"}
 _MAPPINGS = ("-config", "-overrides")
 _TEXTS = DECIDED | {"generation-config"}
 """Named like one, but none: a path or a word, or what another rule refuses."""
@@ -87,15 +88,37 @@ def _positive_names(design: Design, _: Sized) -> Iterator[Finding]:
     for name, value in design.config.flags.items():
         plain = name.removeprefix("no-")
         if name != plain and plain not in DECIDED:
-            yield Finding(f"flags.{name}", spelled(value), "is the negative form", f"write {plain}: false")
-        elif name in _OTHER_NAMES:
-            meant = _OTHER_NAMES[name]
+            yield Finding(f"flags.{name}", spelled(value), "is the negative form", _positive(design, plain))
+        elif name not in DECIDED and (meant := first_name(design, name, value)):
             yield Finding(
                 f"flags.{name}",
                 spelled(value),
-                "is a second name of an option that the plan reckons with by its first",
+                "is a second name of an option that the plan knows by its first",
                 f"write {meant}",
             )
+
+
+def _positive(design: Design, plain: str) -> str:
+    """Return what to write for the negative form of a name, which may be no switch, or a second name."""
+    known = design.engine.options
+    if meant := first_name(design, plain, value=False):
+        return f"write {meant}"
+    return f"write {plain}: false" if not known or f"no-{plain}" in known else "leave it out"
+
+
+def first_name(design: Design, name: str, value: Setting) -> str | None:
+    """Return what to write for the second name of an option; None for a first name.
+
+    Of `--enable-x` and `--disable-x`, where the engine knows both, the first is the one that has a `--no-`.
+    """
+    if name in _OTHER_NAMES:
+        return _OTHER_NAMES[name]
+    known = design.engine.options
+    for prefix, other in _PAIRS.items():
+        first = name.replace(prefix, other, 1) if name.startswith(prefix) else name
+        if first != name and {name, f"no-{first}"} <= known and f"no-{name}" not in known:
+            return f"{first}: {spelled(value is False)}"
+    return None
 
 
 def _mappings(design: Design, _: Sized) -> Iterator[Finding]:
@@ -133,8 +156,8 @@ def _no_contradictions(design: Design, _: Sized) -> Iterator[Finding]:
                     "drop one of the two",
                 )
     if flags.get("enforce-eager") is True:
-        for name in ("compilation-config", "max-cudagraph-capture-size"):
-            if name in flags:
+        for name in ("compilation-config", "cudagraph-capture-sizes", "max-cudagraph-capture-size"):
+            if name in flags and _wants_graphs(flags[name]):
                 yield Finding(
                     f"flags.{name}",
                     spelled(flags[name]),
@@ -148,6 +171,13 @@ def _no_contradictions(design: Design, _: Sized) -> Iterator[Finding]:
             "is about the vision encoder, which language-model-only: true leaves out",
             "drop one of the two",
         )
+
+
+def _wants_graphs(value: Setting) -> bool:
+    """Return whether a value is about CUDA graphs: of compilation-config only some keys are."""
+    if not isinstance(value, dict):
+        return True
+    return any("cudagraph" in key and each != "NONE" for key, each in value.items())
 
 
 def _items_are_no_options(design: Design, _: Sized) -> Iterator[Finding]:
@@ -168,6 +198,17 @@ def _no_developer_endpoints(design: Design, _: Sized) -> Iterator[Finding]:
             design.config.env[_DEVELOPER],
             "opens endpoints that need no key and can empty caches and stop the engine",
             "drop it",
+        )
+
+
+def _asks_no_hub(design: Design, _: Sized) -> Iterator[Finding]:
+    by_hand = design.config.env.get(_OFFLINE)
+    if by_hand is not None and by_hand.upper() not in _YES:
+        yield Finding(
+            f"env.{_OFFLINE}",
+            by_hand,
+            "lets the engine ask a hub, and the checkpoint is local and verified",
+            "leave it out",
         )
 
 
@@ -208,5 +249,11 @@ RULES = (
         "the engine's developer endpoints stay off",
         "https://docs.vllm.ai/en/stable/usage/security/",
         _no_developer_endpoints,
+    ),
+    Rule(
+        "asks-no-hub",
+        "the engine reads the verified copies on the host and asks no hub",
+        "env of stacks/catalog/engines",
+        _asks_no_hub,
     ),
 )

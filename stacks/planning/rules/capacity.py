@@ -10,7 +10,7 @@ from stacks.planning.naming import gb, spelled, split, titled
 from stacks.planning.rules.rule import Finding, Rule, called, either, number_format
 from stacks.planning.sized import Cache, GpuMemory, Sized
 
-_SHARE = "gpu-memory-utilization"
+SHARE = "gpu-memory-utilization"
 _SIZES = ("block-size", "max-cudagraph-capture-size", "max-num-batched-tokens", "max-num-seqs")
 
 
@@ -22,34 +22,46 @@ def _weights_and_a_request_fit(design: Design, sized: Sized) -> Iterator[Finding
         if design.lab:
             yield _lab(memory)
         elif memory.pool.high >= (cache.state_blocks + 2) * cache.block_bytes:
-            yield _context_too_long(design, group, memory, cache)
-        elif by_hand := _to_blame(design, group):
+            longest = _longest(group, memory, cache)
+            shorter = f", or write workload.context: {longest} or less"
+            yield _to_blame(design, group, shorter) or _context_too_long(design, group, memory, cache)
+        elif by_hand := _to_blame(design, group, ""):
             yield by_hand
         else:
             yield _weights_too_large(design, group, memory, cache)
 
 
-def _to_blame(design: Design, group: GroupDesign) -> Finding | None:
-    """Return what is set by hand and keeps the request out, which fits without it."""
-    flags = design.config.flags
-    for name in (_SHARE, "block-size"):
-        if name not in flags:
-            continue
-        rest = {key: value for key, value in flags.items() if key != name}
-        other = design.model_copy(update={"config": design.config.model_copy(update={"flags": rest})})
-        without = group
-        if name == _SHARE:
-            share = (design.profile and design.profile.utilization) or design.engine.facts.utilization
-            without = group.model_copy(update={"utilization": share})
-        if fits(other, *size(other, without)):
+def _to_blame(design: Design, group: GroupDesign, shorter: str) -> Finding | None:
+    """Return what is set by hand and keeps the request out, which fits without it.
+
+    Args:
+        design: The fleet.
+        group: The engine.
+        shorter: What would fit beside it; empty where nothing would.
+    """
+    for name in (SHARE, "block-size"):
+        if name in design.config.flags and fits(*_sized(design, group, name)):
             return Finding(
                 f"flags.{name}",
-                spelled(flags[name]),
+                spelled(design.config.flags[name]),
                 f"leaves no room for one request of {design.context:,} tokens beside the weights"
                 f"{_of(design, group)}, which fits without it",
-                "leave it out",
+                f"leave it out{shorter}",
             )
     return None
+
+
+def _sized(design: Design, group: GroupDesign, name: str) -> tuple[Design, GpuMemory, Cache]:
+    other, engine = without(design, group, name)
+    return other, *size(other, engine)
+
+
+def without(design: Design, group: GroupDesign, name: str) -> tuple[Design, GroupDesign]:
+    """Return a fleet and an engine of it as they are where an option is not set by hand."""
+    rest = {key: value for key, value in design.config.flags.items() if key != name}
+    other = design.model_copy(update={"config": design.config.model_copy(update={"flags": rest})})
+    share = (design.profile and design.profile.utilization) or design.engine.facts.utilization
+    return other, group.model_copy(update={"utilization": share}) if name == SHARE else group
 
 
 def fits(design: Design, memory: GpuMemory, cache: Cache) -> bool:
@@ -73,16 +85,20 @@ def _lab(memory: GpuMemory) -> Finding:
 
 
 def _context_too_long(design: Design, group: GroupDesign, memory: GpuMemory, cache: Cache) -> Finding:
-    blocks = memory.pool.high // cache.block_bytes - cache.state_blocks - 1
-    longest = blocks * cache.block_tokens * group.parallel.decode_context_parallel
     return Finding(
         "workload.context",
         design.context,
         f"tokens take {gb(cache.requests[0].size)} of each GPU, where "
         f"{gb(memory.pool.high)} are left "
         f"beside the weights{_of(design, group)}",
-        f"write {longest} or less",
+        f"write {_longest(group, memory, cache)} or less",
     )
+
+
+def _longest(group: GroupDesign, memory: GpuMemory, cache: Cache) -> int:
+    """Return the tokens of the longest request that fits."""
+    blocks = memory.pool.high // cache.block_bytes - cache.state_blocks - 1
+    return blocks * cache.block_tokens * group.parallel.decode_context_parallel
 
 
 def _weights_too_large(design: Design, group: GroupDesign, memory: GpuMemory, cache: Cache) -> Finding:
@@ -134,29 +150,32 @@ def _is_lighter(design: Design, each: DocumentedLayout) -> bool:
 def _block_in_a_step(design: Design, sized: Sized) -> Iterator[Finding]:
     for group in design.groups:
         _, cache = sized[group.name]
-        if group.prefix_caching and cache.state_blocks and cache.block_tokens > group.batched_tokens:
+        if _keeps_blocks(group, sized) and cache.block_tokens > group.batched_tokens:
             yield Finding(
                 "flags.max-num-batched-tokens",
                 group.batched_tokens,
                 f"tokens of a step are fewer than the {cache.block_tokens} of a cache block, and "
                 "prefix caching "
                 f"keeps the state at the end of whole blocks{_of(design, group)}",
-                f"write max-num-batched-tokens: {cache.block_tokens} or more, or enable-prefix-caching: "
-                "false",
+                f"write max-num-batched-tokens: {_least_step(design, sized)} or more, or "
+                "enable-prefix-caching: false",
             )
 
 
+def _least_step(design: Design, sized: Sized) -> int:
+    """Return the least tokens of a step that all engines can do with: what is set by hand holds for each."""
+    blocks = (sized[each.name][1].block_tokens for each in design.groups if _keeps_blocks(each, sized))
+    return max(*(each.max_num_seqs or 1 for each in design.groups), 1, *blocks)
+
+
+def _keeps_blocks(group: GroupDesign, sized: Sized) -> bool:
+    return group.prefix_caching and sized[group.name][1].state_blocks > 0
+
+
 def _states_for_requests(design: Design, sized: Sized) -> Iterator[Finding]:
-    by_hand = design.config.flags.get("max-num-seqs")
-    for group in design.groups if isinstance(by_hand, int) else ():
-        memory, cache = sized[group.name]
-        most = cache.blocks.high
-        if (
-            memory.weighed
-            and fits(design, memory, cache)
-            and cache.state_blocks
-            and (group.max_num_seqs or 0) > most
-        ):
+    for group in design.groups:
+        if _too_many_states(design, group, sized):
+            most = sized[group.name][1].blocks.high
             yield Finding(
                 "flags.max-num-seqs",
                 group.max_num_seqs,
@@ -166,25 +185,38 @@ def _states_for_requests(design: Design, sized: Sized) -> Iterator[Finding]:
             )
 
 
-def _steps_serve_the_requests(design: Design, _: Sized) -> Iterator[Finding]:
-    by_hand = "max-num-batched-tokens" in design.config.flags
+def _too_many_states(design: Design, group: GroupDesign, sized: Sized) -> bool:
+    """Return whether there are more requests at once by hand than states that fit."""
+    memory, cache = sized[group.name]
+    return (
+        isinstance(design.config.flags.get("max-num-seqs"), int)
+        and memory.weighed
+        and fits(design, memory, cache)
+        and cache.state_blocks > 0
+        and (group.max_num_seqs or 0) > cache.blocks.high
+    )
+
+
+def _steps_serve_the_requests(design: Design, sized: Sized) -> Iterator[Finding]:
     for group in design.groups:
         seqs, tokens = group.max_num_seqs or 1, group.batched_tokens
-        if tokens < seqs:
+        if tokens >= seqs or _too_many_states(design, group, sized):
+            continue
+        if "max-num-seqs" in design.config.flags and "max-num-batched-tokens" not in design.config.flags:
+            yield Finding(
+                "flags.max-num-seqs",
+                seqs,
+                f"requests at once are more than the {tokens} tokens of a step, and each takes one"
+                f"{_of(design, group)}",
+                f"write {tokens} or less, or max-num-batched-tokens: {_least_step(design, sized)} or more",
+            )
+        else:
             yield Finding(
                 "flags.max-num-batched-tokens",
                 tokens,
                 f"tokens of a step are fewer than {seqs} requests at once, each of which takes one"
                 f"{_of(design, group)}",
-                f"write {seqs} or more, or fewer requests",
-            )
-        elif by_hand and tokens > seqs * design.context:
-            yield Finding(
-                "flags.max-num-batched-tokens",
-                tokens,
-                f"tokens of a step are more than {seqs} requests of {design.context} tokens can fill"
-                f"{_of(design, group)}",
-                f"write {seqs * design.context} or less",
+                f"write {_least_step(design, sized)} or more, or fewer requests",
             )
 
 
@@ -233,8 +265,7 @@ RULES = (
     ),
     Rule(
         "steps-serve-the-requests",
-        "--max-num-batched-tokens is at least --max-num-seqs, and by hand no more than those requests "
-        "can fill",
+        "--max-num-batched-tokens is at least --max-num-seqs",
         "vLLM 0.33.0, vllm/config/scheduler.py",
         _steps_serve_the_requests,
     ),

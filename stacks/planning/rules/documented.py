@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from stacks.catalog.figures import address
+from stacks.catalog.models import DocumentedLayout
 from stacks.config import BareMetalMachines
 from stacks.planning.design import Design
 from stacks.planning.naming import titled
@@ -57,9 +58,15 @@ def _take(design: Design) -> str:
         written = _once(f"{titled(each.title)} over {either(list(each.fabrics))}" for each in mine)
         return f"take {either(written)}"
     if here:
-        return f"take checkpoint {either(_once(name for each in here for name in each.checkpoints))}"
+        return f"take checkpoint {either(_once(name for each in _near(design) for name in each.checkpoints))}"
     there = _once(name for each in layouts for name in each.accelerators)
     return f"take {either(there)}" if there else "take another model"
+
+
+def _near(design: Design) -> list[DocumentedLayout]:
+    """Return layouts on these accelerators; over this fabric where there are any."""
+    here = [each for each in design.model.facts.layouts if design.machine.accelerator in each.accelerators]
+    return [each for each in here if design.fabric_name in each.fabrics] or here
 
 
 def _once(names: Iterator[str]) -> list[str]:
@@ -106,7 +113,12 @@ def _format_is_executable(design: Design, _: Sized) -> Iterator[Finding]:
     if form in accelerator.formats or form in accelerator.emulated:
         return
     executed = [*accelerator.formats, *accelerator.emulated]
-    fitting = [name for name, each in design.model.facts.checkpoints.items() if each.format in executed]
+    facts = design.model.facts
+    fitting = [
+        name
+        for name, each in facts.checkpoints.items()
+        if each.format in executed and any(name in layout.checkpoints for layout in _near(design))
+    ]
     yield Finding(
         "checkpoint",
         f"{design.checkpoint_name} ({number_format(design)})",

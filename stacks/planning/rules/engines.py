@@ -91,6 +91,11 @@ def _needs(design: Design, name: str, value: Setting) -> Mapping[str, str]:
     return said[name].needs if name in said and said[name].value == value else {}
 
 
+def held(design: Design, name: str, value: Setting) -> bool:
+    """Return whether the engine's lock, where there is one, holds what an option needs."""
+    return design.lock is None or not any(lacking(design.lock, _needs(design, name, value)))
+
+
 RULES = (
     Rule(
         "engine-serves-the-accelerators",

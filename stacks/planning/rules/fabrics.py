@@ -6,6 +6,8 @@ from stacks.planning.design import Design, GroupDesign
 from stacks.planning.layers import KINDS
 from stacks.planning.naming import spelled
 from stacks.planning.rules.effective import effective, setting
+from stacks.planning.rules.engines import held
+from stacks.planning.rules.known import is_choice
 from stacks.planning.rules.rule import Finding, Rule, either
 from stacks.planning.sized import Sized
 
@@ -74,14 +76,16 @@ def _unfit(design: Design, name: str, value: str) -> str | None:
     if why := design.fabric.refused.get(f"{name}={value}"):
         return why
     known = {*design.fabric.all_to_all, _PORTABLE}
-    if name == _ALL_TO_ALL and value not in known and not design.config.accept_undocumented:
+    settled = design.config.accept_undocumented or not is_choice(design, name, value)
+    if name == _ALL_TO_ALL and value not in known and not settled:
         return f"there, {either(sorted(known))} are documented"
     return None
 
 
 def _instead(design: Design, name: str) -> str:
     if name == _ALL_TO_ALL:
-        return f"write {either([*design.fabric.all_to_all, _PORTABLE])}"
+        backends = (*design.fabric.all_to_all, _PORTABLE)
+        return f"write {either([each for each in backends if held(design, name, each)])}"
     return "leave it out, or take a layout inside one machine"
 
 

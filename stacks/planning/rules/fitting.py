@@ -1,189 +1,44 @@
 """Options set by hand that do not go with the fleet: with its layout, its checkpoint, its GPUs, its sizes."""
 
-from collections.abc import Callable, Iterator, Mapping
-from typing import NamedTuple
+import math
+from collections.abc import Iterator, Mapping
 
 from stacks.catalog.figures import Reasoned
 from stacks.config import Setting
 from stacks.planning.design import Design, GroupDesign
 from stacks.planning.layers import KINDS, Kind
+from stacks.planning.load import load_time
 from stacks.planning.naming import spelled
 from stacks.planning.options import documented, merged
 from stacks.planning.rules.effective import effective, setting
 from stacks.planning.rules.rule import Finding, Rule, called
+from stacks.planning.rules.unfit import BALANCED
 from stacks.planning.sized import Sized
 
 
-class Unfit(NamedTuple):
-    """Values of an option that do not go with some fleets.
-
-    Attributes:
-        name: The option.
-        where: Whether a value does not go with an engine of a fleet.
-        rule: What is wrong with it, so that value and rule read as one clause.
-        way_out: What to write instead.
-    """
-
-    name: str
-    where: Callable[[Design, GroupDesign, Setting], bool]
-    rule: str
-    way_out: str = "leave it out"
-
-
-def _always(_: Design, __: GroupDesign, ___: Setting) -> bool:
-    return True
+def _balances_ranks(design: Design, _: Sized) -> Iterator[Finding]:
+    """Say which engine cannot share requests out: what is set by hand holds for all of them."""
+    if not design.config.flags.get(BALANCED):
+        return
+    others = [group for group in design.groups if _has_local_ranks(group)]
+    for group in design.groups:
+        if group not in others:
+            own = [each.name for each in others if BALANCED in _said(design, each)]
+            yield Finding(
+                f"flags.{BALANCED}",
+                spelled(design.config.flags[BALANCED]),
+                "shares requests out between data parallel ranks of each machine, and "
+                f"{group.name if len(design.groups) > 1 else 'the layout'} has none",
+                "leave it out" + (f": the layout sets it for {own[0]}" if own else ""),
+            )
 
 
-def _on(_: Design, __: GroupDesign, value: Setting) -> bool:
-    return bool(value)
+def _has_local_ranks(group: GroupDesign) -> bool:
+    return group.parallel.data_parallel > 1 and not group.parallel.data_parallel % group.machines
 
 
-def _other_than(*fitting: str) -> Callable[[Design, GroupDesign, Setting], bool]:
-    return lambda _, __, value: value not in fitting
-
-
-def _headless(design: Design, group: GroupDesign, _: Setting) -> bool:
-    """Return whether an engine has ranks that serve no API."""
-    balanced = setting(effective(design, group, "flags"), "data-parallel-hybrid-lb") is True
-    return group.machines > 1 and not balanced
-
-
-def _begins(*kernels: str) -> Callable[[Design, GroupDesign, Setting], bool]:
-    """Return whether a kernel is named that the vendor of the GPUs does not have."""
-    return lambda design, _, value: (
-        design.family.vendor == "amd" and str(value).lower().replace("-", "_").startswith(kernels)
-    )
-
-
-_MEMORY = "changes memory in a way that the plan does not reckon with, so its sizes would not hold"
-_SHARE = "leave it out; gpu-memory-utilization and the layout decide what fits"
-_RECKONED = tuple(
-    Unfit(name, _on, _MEMORY, _SHARE)
-    for name in (
-        "cpu-offload-gb",
-        "enable-lora",
-        "kv-cache-dtype-skip-layers",
-        "kv-cache-memory-bytes",
-        "kv-offloading-size",
-        "mamba-block-size",
-        "mamba-cache-dtype",
-        "mamba-cache-mode",
-        "num-gpu-blocks-override",
-        "offload-group-size",
-    )
-)
-
-_HYBRID = Unfit(
-    "disable-hybrid-kv-cache-manager",
-    lambda design, _, value: (
-        value is not False and design.model.facts.shape.recurrent is not None and len(design.groups) == 1
-    ),
-    "turns off what lays out a cache of keys, values and recurrent states",
-)
-
-_STARTS = "every machine's ranks are started by a service of their own"
-_PLACED = (
-    Unfit(
-        "api-server-count",
-        _headless,
-        "does not go with ranks that have no API, which the engine refuses beside it",
-    ),
-    Unfit("data-parallel-backend", _other_than("mp"), f"does not start ranks as the plan does: {_STARTS}"),
-    Unfit(
-        "distributed-executor-backend",
-        _other_than("mp"),
-        f"does not start ranks as the plan does: {_STARTS}",
-    ),
-    Unfit(
-        "data-parallel-external-lb", _on, "wants a start for each data parallel rank, which the plan has not"
-    ),
-    Unfit(
-        "data-parallel-multi-port-external-lb",
-        _on,
-        "wants a start for each data parallel rank, which the plan has not",
-    ),
-    Unfit(
-        "data-parallel-hybrid-lb",
-        lambda _, group, value: (
-            value is not False
-            and (group.parallel.data_parallel == 1 or group.parallel.data_parallel % group.machines > 0)
-        ),
-        "shares requests out between data parallel ranks of each machine, and the layout has none",
-    ),
-    Unfit(
-        "prefill-context-parallel-size",
-        lambda _, __, value: value != 1,
-        "takes more ranks than the layout has, and no layout here splits prompts",
-    ),
-    Unfit("enable-elastic-ep", _on, f"adds and drops ranks at run time: {_STARTS}"),
-    Unfit("tokens-only", _on, "serves no chat, and readiness is a completion with words"),
-    Unfit("grpc", _on, "serves another protocol than the endpoint of the plan"),
-    Unfit("ssl-certfile", _always, "serves https, and the plan's readiness and clients speak http"),
-    Unfit("ssl-keyfile", _always, "serves https, and the plan's readiness and clients speak http"),
-    Unfit("device-ids", _always, "moves ranks to other GPUs than the plan gives them"),
-)
-
-_LOADED = (
-    Unfit(
-        "load-format",
-        lambda _, __, value: value == "dummy",
-        "fills the weights with noise, and answers would be noise",
-        "leave it out",
-    ),
-    Unfit(
-        "quantization",
-        _always,
-        "names a number format, which the checkpoint itself says",
-        "leave it out, or write checkpoint: with one of that format",
-    ),
-    Unfit(
-        "dtype",
-        lambda _, __, value: value not in {"auto", "bfloat16"},
-        "is another number format than the one that the plan reckons with",
-    ),
-    Unfit("tokenizer", _always, "takes another tokenizer than the checkpoint's own"),
-    Unfit("hf-config-path", _always, "takes another configuration than the checkpoint's own"),
-    Unfit("code-revision", _always, "takes other code than the verified copy of the checkpoint has"),
-    Unfit("tokenizer-revision", _always, "takes another tokenizer than the checkpoint's own"),
-)
-
-_KERNELS = (
-    Unfit(
-        "attention-backend",
-        _begins("flashinfer", "flashmla", "cutlass", "tokenspeed"),
-        "is a kernel for CUDA only",
-    ),
-    Unfit(
-        "linear-backend", _begins("flashinfer", "cutlass", "b12x", "deep_gemm"), "is a kernel for CUDA only"
-    ),
-    Unfit(
-        "linear-backend",
-        lambda design, _, value: (
-            str(value).replace("-", "_") == "flashinfer_cutedsl" and design.checkpoint.facts.format != "nvfp4"
-        ),
-        "is a kernel for NVFP4, which the checkpoint is not",
-    ),
-    Unfit(
-        "moe-backend", _begins("flashinfer", "cutlass", "deep_gemm", "marlin"), "is a kernel for CUDA only"
-    ),
-    Unfit(
-        "attention-backend",
-        lambda design, _, value: design.family.vendor == "nvidia" and str(value).upper().startswith("ROCM"),
-        "is a kernel for ROCm only",
-    ),
-)
-
-
-def _unfit(table: tuple[Unfit, ...]) -> Callable[[Design, Sized], Iterator[Finding]]:
-    """Return the check of a table; the lab's one engine is told once, and everything by its first engine."""
-
-    def check(design: Design, _: Sized) -> Iterator[Finding]:
-        for each in table:
-            value = design.config.flags.get(each.name)
-            if value is not None and any(each.where(design, group, value) for group in design.groups):
-                yield Finding(f"flags.{each.name}", spelled(value), each.rule, each.way_out)
-
-    return check
+def _said(design: Design, group: GroupDesign) -> set[str]:
+    return {name for _, options in documented(design, group, "flags") for name in options}
 
 
 def _fixed_stays(design: Design, _: Sized) -> Iterator[Finding]:
@@ -227,30 +82,47 @@ def _keeps(fixed: Reasoned, by_hand: Setting) -> bool:
     return needed == by_hand
 
 
-_PATIENCE = "VLLM_ENGINE_READY_TIMEOUT_S"
+PATIENCE = "VLLM_ENGINE_READY_TIMEOUT_S"
+_DEFAULT_PATIENCE = 600
+"""Seconds that the engine waits by itself."""
+_DIGITS = 9
 
 
 def _waits_for_the_weights(design: Design, _: Sized) -> Iterator[Finding]:
-    by_hand = design.config.env.get(_PATIENCE)
+    by_hand = design.config.env.get(PATIENCE)
     if by_hand is None:
         return
-    said = [
-        (int(str(options[_PATIENCE].value)), options[_PATIENCE])
-        for group in design.groups
-        for _, options in documented(design, group, "env")
-        if _PATIENCE in options
-    ]
-    least, reasoned = said[-1] if said else (1, None)
-    if not by_hand.isdecimal() or int(by_hand) < least:
-        why = f" of {least} or more: {reasoned.why}" if reasoned else ""
-        source = reasoned.source if reasoned else None
+    said = patience(design)
+    load = math.ceil(load_time(design).low or 0)
+    least = max(load, _DEFAULT_PATIENCE + 1 if said else 1)
+    if not _is_number(by_hand) or int(by_hand) < least:
+        why = ""
+        if load == least:
+            why = f" of {least} or more, which the weights take to read at best"
+        elif said:
+            why = f" of more than {_DEFAULT_PATIENCE}: {said.why}"
         yield Finding(
-            f"env.{_PATIENCE}",
+            f"env.{PATIENCE}",
             spelled(by_hand),
             f"is no number of seconds{why}",
-            f'write "{least}" or more, or leave it out',
-            source,
+            f'write "{max(least, int(str(said.value)) if said else 1)}" or more, or leave it out',
+            said.source if said and load < least else None,
         )
+
+
+def _is_number(value: str) -> bool:
+    return value.isdecimal() and len(value) <= _DIGITS
+
+
+def patience(design: Design) -> Reasoned | None:
+    """Return how many seconds the catalog waits for the weights; None where it says nothing."""
+    said = [
+        options[PATIENCE]
+        for group in design.groups
+        for _, options in documented(design, group, "env")
+        if PATIENCE in options
+    ]
+    return said[-1] if said else None
 
 
 _RUNNER = "VLLM_USE_V2_MODEL_RUNNER"
@@ -287,16 +159,16 @@ def _no_replay(design: Design, group: GroupDesign) -> tuple[str, str] | None:
     second = setting(effective(design, group, "env"), _RUNNER) != "0"
     if recurrent is None:
         return f"replays recurrent states, and {called(design)} has none", "drop it"
+    if recurrent.kind != "kda" or design.family.vendor != "nvidia":
+        return (
+            f"is not supported by the engine for {called(design)} on {design.machine.accelerator}",
+            "drop it",
+        )
     if design.draft is None:
         first = "without a draft the engine replays states with its first model runner alone"
         return (first, "drop it, or write speculation: with a draft") if second else None
-    if recurrent.kind == "kda" and group.parallel.pipeline_parallel > 1:
+    if group.parallel.pipeline_parallel > 1:
         return "goes not with pipeline stages, which the engine refuses beside a draft", "drop it"
-    if recurrent.kind != "kda" and group.prefix_caching:
-        return (
-            "goes not with a draft and cached prefixes, which the engine refuses together",
-            "drop it, or write enable-prefix-caching: false",
-        )
     return None
 
 
@@ -326,32 +198,15 @@ RULES = (
         _fixed_stays,
     ),
     Rule(
-        "is-reckoned-with",
-        "no option set by hand changes memory in a way that the plan does not reckon with",
-        "stacks/planning/memory",
-        _unfit((*_RECKONED, _HYBRID)),
-    ),
-    Rule(
-        "goes-with-the-ranks",
-        "no option set by hand starts, places or fronts ranks otherwise than the plan",
-        "vLLM 0.33.0, vllm/entrypoints/cli/serve.py and vllm/engine/arg_utils.py",
-        _unfit(_PLACED),
-    ),
-    Rule(
-        "goes-with-the-checkpoint",
-        "no option set by hand reads the checkpoint otherwise than it is written",
-        "vLLM 0.33.0, vllm/config/model.py and load.py",
-        _unfit(_LOADED),
-    ),
-    Rule(
-        "kernels-exist-here",
-        "a kernel named by hand is one that the GPUs and the checkpoint have",
-        "vLLM 0.33.0, vllm/v1/attention/backends/registry.py and vllm/config/kernel.py",
-        _unfit(_KERNELS),
+        "balances-data-ranks",
+        "data parallel ranks share requests out on each machine (--data-parallel-hybrid-lb) only where it "
+        "has some",
+        "vLLM 0.33.0, vllm/engine/arg_utils.py",
+        _balances_ranks,
     ),
     Rule(
         "waits-for-the-weights",
-        "a start is given up no earlier than the catalog says that the weights need",
+        "a start is given up no earlier than the weights need",
         "vLLM 0.33.0, vllm/envs.py",
         _waits_for_the_weights,
     ),
@@ -364,7 +219,7 @@ RULES = (
     Rule(
         "replay-goes-with-the-fleet",
         "states are replayed (--use-replayssm) only where the engine can",
-        "vLLM 0.33.0, vllm/config/vllm.py (validate_mamba_cached_kernel)",
+        "vLLM 0.33.0, vllm/config/vllm.py (validate_mamba_cached_kernel) and models/kimi_k3/nvidia/model.py",
         _replay_goes,
     ),
     Rule(

@@ -23,7 +23,7 @@ def _divides_heads(design: Design, _: Sized) -> Iterator[Finding]:
                 "machines.count",
                 design.count,
                 f"x {design.machine.gpus} GPUs are the machines of no documented layout, and {ranks} tensor "
-                f"parallel ranks do not divide the {_heads(shape)} of {called(design)}",
+                f"parallel ranks do not divide the {_heads(shape, ranks)} of {called(design)}",
                 ", or ".join(filter(None, (documented_counts(design), "write layout: yourself"))),
                 design.model.facts.sources.get(shape.source),
             )
@@ -31,7 +31,7 @@ def _divides_heads(design: Design, _: Sized) -> Iterator[Finding]:
             yield Finding(
                 in_layout(design, group, "tensor_parallel"),
                 ranks,
-                f"does not divide the {_heads(shape)} of {called(design)}",
+                f"does not divide the {_heads(shape, ranks)} of {called(design)}",
                 f"write one of {', '.join(map(str, fitting))}{_same_gpus(design, group, fitting)}",
                 design.model.facts.sources.get(shape.source),
             )
@@ -45,13 +45,19 @@ def heads_fit(shape: Shape, ranks: int) -> bool:
     return not attention.heads % ranks and kv_fits and state_fits
 
 
-def _heads(shape: Shape) -> str:
+def _heads(shape: Shape, ranks: int) -> str:
+    """Return the heads that ranks do not divide."""
     attention, recurrent = shape.attention, shape.recurrent
-    heads = [f"{attention.heads} attention heads"]
-    if attention.kind != "mla":
+    heads = [f"{attention.heads} attention heads"] if attention.heads % ranks else []
+    if attention.kind != "mla" and attention.kv_heads % ranks and ranks % attention.kv_heads:
         heads.append(f"{attention.kv_heads} KV heads")
-    if recurrent and recurrent.key_heads != attention.heads:
-        heads.append(f"{recurrent.key_heads} key heads")
+    if recurrent:
+        kinds = {recurrent.key_heads: "key", recurrent.value_heads: "value"}
+        heads += [
+            f"{count} {kind} heads"
+            for count, kind in kinds.items()
+            if count % ranks and (count != attention.heads)
+        ]
     *most, last = heads
     return f"{', '.join(most)} and {last}" if most else last
 
@@ -86,7 +92,7 @@ def _same_gpus(design: Design, group: GroupDesign, fitting: list[int]) -> str:
     ]
     split = next((ranks for ranks in reversed(fitting) if not gpus % ranks), 1)
     sized = []
-    if split > 1 and gpus // split <= MOST:
+    if split > 1 and gpus // split <= MOST and not design.lab:
         parallel = Parallelism(tensor_parallel=split, pipeline_parallel=gpus // split)
         sized = [f"{naming.split(parallel)} for the same {gpus} GPUs"]
     return "".join(f", or {each}" for each in documented or sized)

@@ -7,6 +7,7 @@ from stacks.planning.design import Design, GroupDesign
 from stacks.planning.load import load_time
 from stacks.planning.memory import size
 from stacks.planning.naming import duration
+from stacks.planning.rules.capacity import SHARE, without
 from stacks.planning.rules.rule import Finding, Rule, called
 from stacks.planning.sized import Cache, Sized
 
@@ -54,8 +55,18 @@ def _requests_have_room(design: Design, sized: Sized) -> Iterator[Finding]:
             "workload.concurrency",
             wanted,
             f"requests at once do not fit the cache, which holds {held} of the shortest",
-            f"write {_fewer(design, group, held)}, or take more GPUs",
+            f"{_without_share(design, group, wanted)}write {_fewer(design, group, held)}, or take more GPUs",
         )
+
+
+def _without_share(design: Design, group: GroupDesign, wanted: int) -> str:
+    """Return that a share of memory set by hand keeps the requests out, where it does."""
+    share = design.config.flags.get(SHARE)
+    if share is None:
+        return ""
+    other, engine = without(design, group, SHARE)
+    fits_then = _shortest(engine, size(other, engine)[1]) >= wanted
+    return f"leave out {SHARE}: {share}, without which they fit, or " if fits_then else ""
 
 
 def _fewer(design: Design, group: GroupDesign, held: int) -> str:

@@ -73,6 +73,17 @@ def test_names_of_options_are_read_likewise(folder: Path) -> None:
     assert load(folder).engines["cpu-1.2.3"].options == {"port", "no-thing"}
 
 
+def test_behind_a_name_stand_the_only_values_that_it_takes(folder: Path) -> None:
+    (folder / "options.txt").write_text("port\nkernel auto fast\n")
+    (folder / "variables.txt").write_text("VLLM_ONE 0 1\n")
+    change(folder / "engines/cpu-1.2.3.yaml", "options", "options.txt")
+    change(folder / "engines/cpu-1.2.3.yaml", "variables", "variables.txt")
+    engine = load(folder).engines["cpu-1.2.3"]
+    assert engine.options == {"port", "kernel"}
+    assert engine.variables == {"VLLM_ONE"}
+    assert engine.choices == {"kernel": ("auto", "fast"), "VLLM_ONE": ("0", "1")}
+
+
 def test_what_is_not_pinned_stays_so_with_its_reason(folder: Path) -> None:
     change(folder / "engines/cpu-1.2.3.yaml", "locks/x86_64/lock", {"unpinned": "no index"})
     change(folder / "models/small.yaml", "checkpoints/bf16/manifest", {"unpinned": "no hub"})

@@ -182,7 +182,11 @@ def test_every_command_has_options_of_its_engine_only(stack: str) -> None:
     )
     fleet = plan(config, CATALOG, stack)
     addresses = {rank.host: rank.host for group in fleet.groups for rank in group.ranks}
-    known = CATALOG.engines[config.engine].options
+    engine = CATALOG.engines[config.engine]
+    known = engine.options
+    for group in fleet.groups:
+        for each in (*group.options, *group.env):
+            assert str(each.value) in engine.choices.get(each.name, (str(each.value),)), each.name
     for command in commands(fleet, addresses):
         said = {each.removeprefix("--") for each in command.argv if each.startswith("--")}
         assert said

@@ -21,6 +21,10 @@ from tests.factories.stacks import planned
         ({"fabric": "infiniband"}, 'rackstack:fleet.fabric: "infiniband" is not in the catalog'),
         ({"checkpoint": "fp8"}, "is not in the catalog of kimi-k3; "),
         ({"speculation": "dspak"}, "did you mean dspark?"),
+        ({"flags": {"dtype": ["a"]}}, 'dtype: ["a"] is no such value; write a number format'),
+        ({"flags": {"dtype": {"a": [1]}}}, "is no such value; write a number format"),
+        ({"flags": {"kda-prefill-backend": ["a"]}}, "is no such value; write the name of a kernel"),
+        ({"flags": {"gdn-prefill-backend": ["a"]}}, "is no such value; write the name of a kernel"),
         ({"flags": {"max-num-seqs": "many"}}, 'max-num-seqs: "many" is no such value; write a whole number'),
     ],
 )

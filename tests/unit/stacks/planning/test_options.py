@@ -71,6 +71,14 @@ def test_what_is_set_by_hand_says_what_it_takes_the_place_of() -> None:
     assert same.why == "set by hand"
 
 
+def test_of_json_it_says_so_for_the_keys_that_are_others_now() -> None:
+    [before] = _options("attention-config", {})
+    [after] = _options(
+        "attention-config", {"flags": {"attention-config": {"mla_prefill_backend": "TRTLLM_RAGGED"}}}
+    )
+    assert after.why == f'set by hand instead of {{"mla_prefill_backend": "flashinfer"}}: {before.why}'
+
+
 def test_an_option_whose_package_the_lock_holds_is_asked_for() -> None:
     design = stacks.designed(STACK)
     assert _asked_for(design)

@@ -1,13 +1,17 @@
 """What the plan holds beside the commands."""
 
+from typing import Any
+
 import pytest
 
 from stacks.catalog import Catalog
 from stacks.config import parse
 from stacks.planning import FleetPlan, plan
+from stacks.report import entrance
 from tests.factories.stacks import NAMES, planned
 from tests.unit.stacks.cases import fleet
 
+WIDE = {"tensor_parallel": 4, "data_parallel": 4, "expert_parallel": True}
 EPHEMERAL = range(32768, 61000)
 """Linux's default `net.ipv4.ip_local_port_range`."""
 
@@ -48,6 +52,29 @@ def test_what_keeps_up_from_starting_is_said() -> None:
     assert "no provider of this release can claim any" in no_provider
     assert "1 pin is missing" in pins
     assert "router" in router
+
+
+@pytest.mark.parametrize(
+    ("stack", "changes", "router"),
+    [
+        ("kimi-k3-gb300-dep16", {}, "in front of the 4 API servers"),
+        ("kimi-k3-gb300-dep16", {"flags.data-parallel-hybrid-lb": False}, None),
+        ("kimi-k3-gb300-pd", {"flags.data-parallel-hybrid-lb": False}, "to prefill and then to decode"),
+        ("qwen38-gb300-fp8", {"layout": WIDE}, None),
+        (
+            "qwen38-gb300-fp8",
+            {"layout": WIDE, "flags.data-parallel-hybrid-lb": True},
+            "in front of the 4 API servers",
+        ),
+    ],
+)
+def test_a_router_is_missing_where_several_ranks_serve(
+    stack: str, changes: dict[str, Any], router: str | None
+) -> None:
+    fleet = planned(stack, changes)
+    told = [each for each in fleet.missing if "role" in each]
+    assert [each.endswith(str(router)) for each in told] == ([True] if router else [])
+    assert (entrance(fleet) is None) == (router is not None)
 
 
 @pytest.mark.parametrize("stack", NAMES)

@@ -77,10 +77,12 @@ def test_the_lab_is_sized_in_the_units_of_its_engine() -> None:
     assert mib(2**20 + 1) == 2
 
 
-def test_no_graphs_are_captured_eagerly() -> None:
-    graphs = {"CUDA graphs"}
-    for eager, held in ((False, graphs), (True, set())):
-        fleet = planned("kimi-k3-gb300", {"flags.enforce-eager": eager})
+@pytest.mark.parametrize(
+    ("stack", "graphs"), [("kimi-k3-gb300", {"CUDA graphs"}), ("kimi-k3-mi355x", {"HIP graphs"})]
+)
+def test_no_graphs_are_captured_eagerly(stack: str, graphs: set[str]) -> None:
+    for eager, held in ((False, graphs), (True, set[str]())):
+        fleet = planned(stack, {"flags.enforce-eager": eager})
         assert {part.name for part in fleet.groups[0].memory.parts} & graphs == held
 
 
