@@ -6,8 +6,6 @@ from stacks.planning.design import Design
 from stacks.planning.plan import Cost, LoadTime
 
 _HOUR = 3600
-
-
 _STARTING = "starting up after reading is not counted: nobody says how long it takes"
 
 
@@ -22,6 +20,7 @@ def cost(design: Design, load: LoadTime) -> Cost:
         currency=price.currency if price else None,
         per_hour=None if per_hour is None else round(per_hour, 2),
         per_evaluation=round(per_hour * seconds / _HOUR, 2) if per_hour and seconds else None,
+        per_reservation=round(per_hour * run.reserved / _HOUR, 2) if per_hour and run.reserved else None,
         source=f"{price.source}, {price.date}" if price else "no price is given (price)",
         assumes=_STARTING if known else "; ".join(_unknown(design, load)),
     )

@@ -289,6 +289,7 @@ class Cost(Value):
         currency: Of all figures.
         per_hour: Of the whole fleet.
         per_evaluation: Loading and the evaluation together, at the longer of the load times.
+        per_reservation: All the time that the machines are reserved.
         source: Who says so, and when.
         assumes: What per_evaluation leaves out, or why it is unknown, one clause.
     """
@@ -297,6 +298,7 @@ class Cost(Value):
     currency: str | None
     per_hour: float | None
     per_evaluation: float | None
+    per_reservation: float | None
     source: str
     assumes: str
 

@@ -9,7 +9,7 @@ from stacks.planning.design import Design, GroupDesign
 from stacks.planning.layers import Kind, addressed
 from stacks.planning.memory import kv_cache_gib
 from stacks.planning.naming import of_engine
-from stacks.planning.reasons import Choice, Origin
+from stacks.planning.reasons import LONGEST, Choice, Origin
 from stacks.values import Value
 
 
@@ -56,7 +56,7 @@ def long_context(design: Design, kind: Kind) -> Iterator[tuple[Origin, Options]]
 
 def _sizes(design: Design, group: GroupDesign) -> Iterator[tuple[str, Wish]]:
     engine, recurrent = design.engine.facts, design.model.facts.shape.recurrent
-    why = "the longest request of the workload; what is not reserved serves more requests"
+    why = LONGEST
     yield "max-model-len", _wish(design.context, None, why, "workload.context")
     settled: dict[str, tuple[Setting | None, Setting | None]] = {
         "max-num-seqs": (group.max_num_seqs, None),

@@ -6,6 +6,12 @@ from stacks.catalog.models import Evidence
 from stacks.config import Setting
 from stacks.values import Value
 
+LONGEST = (
+    "the longest request of the workload; nothing is reserved for it, but longer ones are refused "
+    "before they take the cache of many"
+)
+"""Why the engine gets the context that it gets."""
+
 BY_HAND = "the stack file"
 SET_BY_HAND = "set by hand"
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from stacks.planning.design import Design, GroupDesign
 from stacks.planning.memory import size
 from stacks.planning.naming import of_engine
-from stacks.planning.reasons import BY_HAND, SET_BY_HAND, Alternative, Choice
+from stacks.planning.reasons import BY_HAND, LONGEST, SET_BY_HAND, Alternative, Choice
 from stacks.planning.sized import Sized
 
 _BATCHED = "max-num-batched-tokens"
@@ -52,7 +52,7 @@ def traded(design: Design, sized: Sized) -> tuple[Choice, ...]:
     context = Choice(
         what="max-model-len",
         value=f"{design.context:,}",
-        why="the longest request of the workload; what is not reserved serves more requests",
+        why=LONGEST,
         source="workload.context",
         alternatives=tuple(_contexts(design, sized)),
     )
@@ -96,10 +96,10 @@ def _count(design: Design) -> int | None:
 
 def _contexts(design: Design, sized: Sized) -> Iterator[Alternative]:
     facts = design.model.facts.context
-    for tokens in sorted({facts.native, facts.longest} - {design.context}):
-        if tokens > design.context:
-            longer = design.model_copy(update={"context": tokens})
-            yield Alternative(value=f"{tokens:,}", why_not=_compared(design, sized, longer))
+    longer = {tokens for tokens in (facts.native, facts.longest) if tokens > design.context}
+    for tokens in sorted({*longer, min(facts.default, design.context)} - {design.context}):
+        other = design.model_copy(update={"context": tokens})
+        yield Alternative(value=f"{tokens:,}", why_not=_compared(design, sized, other))
 
 
 def _without_prefixes(design: Design, sized: Sized) -> Iterator[Alternative]:

@@ -213,6 +213,8 @@ def _cost(plan: FleetPlan) -> Iterator[str]:
             f"an hour of {many(cost.gpus, one(plan))}: {money(plan, cost.per_hour)}; {cost.source}"
         )
         yield from item(f"loading and one evaluation: {money(plan, cost.per_evaluation)}; {cost.assumes}")
+    if cost.per_reservation is not None:
+        yield from item(f"the whole reservation: {money(plan, cost.per_reservation)}")
     yield from item(f"deadlines: {_deadlines(plan)}")
 
 

@@ -21,7 +21,7 @@ def choices(plan: FleetPlan, cited: Cited) -> Iterator[str]:
 def _choice(choice: Choice, cited: Cited) -> Iterator[str]:
     yield from item(f"**{choice.what}: {choice.value}**: {choice.why} {cited.mark(choice.source)}")
     if choice.cost:
-        yield from item(f"set by hand, it costs: {choice.cost}", depth=1)
+        yield from item(f"set by hand, against the planner: {choice.cost}", depth=1)
     for other in choice.alternatives:
         yield from item(f"not {other.value}: {other.why_not}", depth=1)
 

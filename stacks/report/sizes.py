@@ -45,12 +45,17 @@ def cache(plan: FleetPlan) -> Iterator[str]:
 
 def _fits(plan: FleetPlan, group: EngineGroup) -> Iterator[str]:
     yield from table(
-        (f"{group.name}: tokens of a request", "blocks", f"memory of each {one(plan)}", "fit at once"),
+        (f"{group.name}: tokens of a request", "blocks", f"memory of each {one(plan)}", _fit(group)),
         *(
             (f"{each.tokens:,}", f"{each.blocks:,}", gib(each.size), at_once(each))
             for each in group.cache.requests
         ),
     )
+
+
+def _fit(group: EngineGroup) -> str:
+    ranks = group.parallel.data_parallel
+    return "fit at once" if ranks == 1 else f"fit on each of {ranks} ranks"
 
 
 def _layout(group: EngineGroup) -> Iterator[str]:

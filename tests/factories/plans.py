@@ -79,6 +79,7 @@ def fleet(machine: MachineType, fabric: FabricPlan, groups: Sequence[EngineGroup
             currency="USD",
             per_hour=52.0,
             per_evaluation=None,
+            per_reservation=None,
             source="offer 1, 2026-11-30",
             assumes="how long one takes is not given",
         ),

@@ -10,6 +10,7 @@ from typing import Any
 
 from stacks import config
 from stacks.errors import Refusal
+from stacks.faults import nearest
 from tools.bootstrap import engine
 from tools.bootstrap.work import CHECKOUT
 from tools.drive import backend
@@ -73,7 +74,8 @@ class Session:
         known = sorted(path.name.split(".", 1)[1][: -len(".yaml")] for path in _stack_files())
         if stack not in known:
             raise Refusal(
-                f"STACK={stack}: there is no {self.committed.name} in stacks/: use one of {known} or write it"
+                f"STACK={stack}: there is no {self.committed.name} in stacks/; {nearest(stack, known)}; "
+                "or write the file"
             )
         self.copy = STATE / self.committed.name
         self._init = STATE / "init"

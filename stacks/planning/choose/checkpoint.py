@@ -17,7 +17,7 @@ def checkpoint(config: FleetConfig, model: ModelFacts, where: Site) -> tuple[str
         name, why, source = config.checkpoint, SET_BY_HAND, BY_HAND
     elif documented:
         name = documented[0]
-        why = f"it is documented on {where.machine.accelerator}"
+        why = f"a layout for it is written down on {where.machine.accelerator}"
         source = model.checkpoints[name].source
     else:
         name = next(iter(_native(model, where)), next(iter(model.checkpoints)))

@@ -12,6 +12,9 @@ from stacks.planning.layers import Voices, asked
 from stacks.planning.naming import of_engine
 from stacks.planning.reasons import Choice
 
+_PREFIXES = "prompts that begin alike are computed once"
+_STATES = "; each request then holds more blocks of state"
+
 GroupName = Literal["serve", "prefill", "decode"]
 T = TypeVar("T")
 _PROFILE = "the model's profile on these accelerators"
@@ -85,7 +88,7 @@ def _group(
         prefix_caching=sizes.take(
             "enable-prefix-caching",
             otherwise=True,
-            why="prompts that begin alike are computed once; each request then holds more blocks of state",
+            why=_PREFIXES + (_STATES if sizes.voices.model.shape.recurrent else ""),
             source=default,
         ),
     )

@@ -40,7 +40,9 @@ def layout(config: FleetConfig, model: ModelFacts, checkpoint: str, where: Site)
     elif best := _best(here, config, where):
         split, documented = best.layout, best
         source = best.evidence[0].source if best.evidence else "assumption"
-        reason = (best.why, address(model.sources, source))
+        prefer = config.workload.prefer
+        wished = f" (prefer: {prefer})" if prefer in best.good_for else ""
+        reason = (f"{best.why}{wished}", address(model.sources, source))
     else:
         gpus = min(_gpus(config, where) or where.machine.gpus, MOST)
         split, documented = Parallelism(tensor_parallel=gpus), None
@@ -93,5 +95,6 @@ def _why_not(each: DocumentedLayout, chosen: Layout, where: Site) -> str:
     more = each.layout.gpus - chosen.gpus
     if more:
         machines = naming.many(-(-abs(more) // where.machine.gpus), where.machine.unit)
-        return f"{naming.many(abs(more), 'GPU')} {'more' if more > 0 else 'fewer'} ({machines}); {each.why}"
-    return each.why
+        gpus = f"{naming.many(abs(more), 'GPU')} {'more' if more > 0 else 'fewer'} ({machines})"
+        return f"{gpus}; what speaks for it: {each.why}"
+    return f"as many GPUs; what speaks for it: {each.why}"

@@ -31,6 +31,11 @@ def test_the_price_of_an_hour_and_of_an_evaluation() -> None:
     assert cost.source == "an offer, 2026-11-30"
 
 
+def test_a_reservation_is_paid_for_whole() -> None:
+    run = {"evaluation": "2 h", "reserved": "24 h"}
+    assert planned("kimi-k3-gb300", {"price": PRICE, "run": run}).cost.per_reservation == 80 * 24
+
+
 def test_without_a_price_it_stays_unknown() -> None:
     cost = planned("kimi-k3-gb300").cost
     assert (cost.gpus, cost.per_hour, cost.per_evaluation) == (8, None, None)

@@ -141,7 +141,7 @@ def test_every_option_has_its_reason(shipped: FleetPlan) -> None:
         "- pool: 2,825\N{EN DASH}3,673 blocks of 21,233,664 bytes",
         "- the reserve of the CUDA graphs is not exact",
         "- **layout: TP8**: it needs the fewest machines [made up]",
-        "  - set by hand, it costs: 4 GPUs more than the planner's own",
+        "  - set by hand, against the planner: 4 GPUs more than the planner's own",
         "  - not TP16: twice the machines",
         "engine engine-1.2.3: release 1.2.3 for cu130, stacks/catalog/locks/engine-1.2.3.lock",
         "driver: 580 or newer; NCCL: 2.28.9",
