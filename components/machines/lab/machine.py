@@ -36,8 +36,9 @@ _NSPAWN_SETTINGS: Final = {
 _NSPAWN_STATE: Final = Path("/run/systemd/nspawn")
 
 # The first process of a launch stays the launcher: every step replaces itself by the next.
+# Its id appears whole or not at all: who waits for the machine takes an empty file for a dead launcher.
 _ENTER: Final = """\
-echo $$ >"$1"; shift
+echo $$ >"$1.part" && mv "$1.part" "$1" || exit 1; shift
 while [ "$1" != -- ]; do echo $$ >"$1/cgroup.procs" || exit 1; shift; done; shift
 exec "$@"
 """
