@@ -45,7 +45,7 @@ def planned(stack: str) -> planning.FleetPlan:
     )
     if stack not in known:
         raise Refusal(f"STACK={stack}: there is no {source}; {nearest(stack, known)}")
-    wanted = config.parse(config.read(config.text_of(file, source), source), source)
+    wanted = config.parse_file(file, source)
     return planning.plan(wanted, catalog.load(), stack)
 
 

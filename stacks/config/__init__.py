@@ -12,7 +12,7 @@ from stacks.config.fleet import (
     Workload,
 )
 from stacks.config.parse import KEY, parse
-from stacks.config.stack_file import read, text_of
+from stacks.config.stack_file import parse_file, read, text_of
 
 __all__ = [
     "KEY",
@@ -26,6 +26,7 @@ __all__ = [
     "Setting",
     "Workload",
     "parse",
+    "parse_file",
     "read",
     "text_of",
 ]

@@ -8,8 +8,9 @@ from typing import Final
 import yaml
 from yaml.reader import ReaderError
 
+from stacks.config.fleet import FleetConfig
 from stacks.config.numbers import ENDLESS, LEADING_ZERO, number
-from stacks.config.parse import KEY
+from stacks.config.parse import KEY, parse
 from stacks.errors import ConfigError
 from stacks.faults import shown
 
@@ -54,6 +55,19 @@ _Loader.add_implicit_resolver(
 )
 _Loader.add_implicit_resolver(f"{_TAG}float", re.compile(r"^[-+.0-9]"), list("-+.0123456789"))
 _Loader.add_constructor(f"{_TAG}float", lambda _, node: number(node.value))
+
+
+def parse_file(file: Path, source: str) -> FleetConfig:
+    """Return the fleet of a stack file.
+
+    Args:
+        file: Where it lies.
+        source: What the messages call it (`stacks/Pulumi.lab.yaml`).
+
+    Raises:
+        ConfigError: It cannot be read, or something in it is wrong; lists every fault.
+    """
+    return parse(read(text_of(file, source), source), source)
 
 
 def text_of(file: Path, source: str) -> str:

@@ -86,6 +86,11 @@ def layers(asking: Voices, kind: Kind) -> Iterator[tuple[Origin, Options]]:
     yield "hand", _by_hand(getattr(asking.config, kind))
 
 
+def whole(value: Setting | None) -> int:
+    """Return the whole number that an option is set to; 0 for what is none."""
+    return value if isinstance(value, int) and not isinstance(value, bool) else 0
+
+
 def asked(asking: Voices, name: str) -> list[tuple[Origin, Reasoned]]:
     """Return who asks for an engine option and what they say; the last one has the last word."""
     return [(origin, options[name]) for origin, options in layers(asking, "flags") if name in options]

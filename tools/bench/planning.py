@@ -22,7 +22,7 @@ mark()
 known = catalog.load()
 mark()
 source = "stacks/Pulumi.{STACK}.yaml"
-wanted = config.parse(config.read(config.text_of(Path(source), source), source), source)
+wanted = config.parse_file(Path(source), source)
 mark()
 plan = planning.plan(wanted, known, "{STACK}")
 mark()

@@ -50,7 +50,7 @@ def main() -> int:
 def _of_the_lab(stack: str) -> bool:
     file = CHECKOUT / "stacks" / f"Pulumi.{stack}.yaml"
     try:
-        fleet: Any = config.read(file.read_text(), file.name)
+        fleet: Any = config.read(config.text_of(file, file.name), file.name)
         return bool(fleet["machines"]["provider"] == "lab")
     except (OSError, ConfigError, LookupError, TypeError):
         return False  # whatever is wrong with the file is told by those who need it

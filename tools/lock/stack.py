@@ -43,7 +43,7 @@ def wanted(stack: str) -> Wanted:
     file = CHECKOUT / source
     if not file.is_file():
         raise Refusal(f"{source}: there is no such stack; write the file, or name another stack")
-    fleet = config.parse(config.read(config.text_of(file, source), source), source)
+    fleet = config.parse_file(file, source)
     plan = planning.plan(fleet, catalog.load(), stack)
     prefix = f"{fleet.model}-"
     return Wanted(

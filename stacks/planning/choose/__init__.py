@@ -21,6 +21,7 @@ def design(config: FleetConfig, catalog: Catalog, stack: str) -> Design:
     held, by_checkpoint = checkpoint(config, model.facts, where)
     split = layout(config, model.facts, held, where)
     speculation, by_draft = draft(config, model.facts)
+    drafts = model.facts.drafts[speculation] if speculation else None
     facts = profile(model.facts, where.family_name, engine.facts.release)
     everybody = Voices(
         config=config,
@@ -33,7 +34,7 @@ def design(config: FleetConfig, catalog: Catalog, stack: str) -> Design:
         crosses=None,
         joins=None,
         documented=split.documented,
-        share=draft_share(model.facts.drafts[speculation] if speculation else None, where.family_name),
+        share=draft_share(drafts, where.family_name),
     )
     engines, by_settings = groups(everybody, where, split)
     lock = engine.locks.get(where.machine.arch)
@@ -44,7 +45,7 @@ def design(config: FleetConfig, catalog: Catalog, stack: str) -> Design:
         checkpoint_name=held,
         checkpoint=model.checkpoints[held],
         draft_name=speculation,
-        draft=model.facts.drafts[speculation] if speculation else None,
+        draft=drafts,
         engine=engine,
         lock=lock if isinstance(lock, Lock) else None,
         machine=where.machine,

@@ -7,7 +7,7 @@ from typing import Final
 
 from stacks.config import Setting
 from stacks.planning.design import Design, GroupDesign
-from stacks.planning.layers import layers, voices
+from stacks.planning.layers import layers, voices, whole
 from stacks.planning.memory.layout import CacheInput
 from stacks.planning.sized import Range
 from stacks.values import Value
@@ -57,7 +57,7 @@ def cache_input(design: Design, group: GroupDesign) -> tuple[CacheInput, Exports
         prefix_caching=group.prefix_caching,
         checkpoints=exported.states.high,
         checkpoint_alignment=exported.alignment,
-        block_tokens=_number(flags.get("block-size")),
+        block_tokens=whole(flags.get("block-size")),
     ), exported
 
 
@@ -82,7 +82,3 @@ def _flags(design: Design, group: GroupDesign) -> dict[str, Setting]:
         for _, options in layers(voices(design, group), "flags")
         for name, each in options.items()
     }
-
-
-def _number(value: Setting | None) -> int:
-    return value if isinstance(value, int) and not isinstance(value, bool) else 0

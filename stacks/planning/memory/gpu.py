@@ -7,7 +7,7 @@ from stacks.catalog.figures import address
 from stacks.planning.design import Design, GroupDesign
 from stacks.planning.memory.engine import Exports, cache_input
 from stacks.planning.memory.layout import layout_of
-from stacks.planning.memory.pool import blocks, lengths, pool, requests, tokens
+from stacks.planning.memory.pool import cache, pool
 from stacks.planning.memory.reserves import reserves
 from stacks.planning.memory.weights import known_bytes, loaded, of_fullest_stage
 from stacks.planning.sized import Cache, GpuMemory, Part, Range
@@ -28,25 +28,9 @@ def size(design: Design, group: GroupDesign) -> tuple[GpuMemory, Cache]:
 
 def _cache(design: Design, group: GroupDesign, left: Range) -> Cache:
     asked, exported = cache_input(design, group)
-    cut = layout_of(asked)
     least = layout_of(asked.model_copy(update={"checkpoints": exported.states.low or 0}))
-    number, context = blocks(left, cut.block_bytes), design.context
-    return Cache(
-        kv_cache=group.kv_cache,
-        state=group.state,
-        prefix_caching=group.prefix_caching,
-        block_tokens=cut.block_tokens,
-        page=cut.page,
-        state_bytes=cut.state_bytes,
-        group_layers=cut.group_layers,
-        groups=cut.attention_groups + cut.state_groups,
-        block_bytes=cut.block_bytes,
-        state_blocks=cut.state_blocks,
-        blocks=number,
-        tokens=tokens(number, Range(low=least.blocks(context), high=cut.blocks(context)), context),
-        requests=tuple(requests(number, cut, least, length) for length in lengths(context)),
-        notes=tuple(_notes(design, group, exported)),
-    )
+    found = cache(group, left, layout_of(asked), least, design.context)
+    return found.model_copy(update={"notes": tuple(_notes(design, group, exported))})
 
 
 def _weights(design: Design, group: GroupDesign) -> Part:

@@ -4,7 +4,7 @@ from stacks.catalog.figures import Unpinned, address
 from stacks.catalog.models import Checkpoint
 from stacks.planning.design import Design, GroupDesign
 from stacks.planning.memory.layout import CacheInput, layout_of, token_bytes
-from stacks.planning.memory.pool import blocks, lengths, requests, tokens
+from stacks.planning.memory.pool import cache
 from stacks.planning.memory.reserves import MIB, mib, reserves
 from stacks.planning.sized import Cache, GpuMemory, Part, Range
 
@@ -24,22 +24,7 @@ def size(design: Design, group: GroupDesign) -> tuple[GpuMemory, Cache]:
         pool=left,
     )
     cut = layout_of(_input(design, group))
-    number, of_one = blocks(left, cut.block_bytes), cut.blocks(design.context)
-    return memory, Cache(
-        kv_cache=group.kv_cache,
-        state=group.state,
-        prefix_caching=group.prefix_caching,
-        block_tokens=cut.block_tokens,
-        page=cut.page,
-        state_bytes=cut.state_bytes,
-        group_layers=cut.group_layers,
-        groups=cut.attention_groups + cut.state_groups,
-        block_bytes=cut.block_bytes,
-        state_blocks=cut.state_blocks,
-        blocks=number,
-        tokens=tokens(number, Range(low=of_one, high=of_one), design.context),
-        requests=tuple(requests(number, cut, cut, length) for length in lengths(design.context)),
-    )
+    return memory, cache(group, left, cut, cut, design.context)
 
 
 def kv_cache_gib(design: Design, group: GroupDesign) -> int:

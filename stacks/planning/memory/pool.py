@@ -2,8 +2,9 @@
 
 from collections.abc import Iterable
 
+from stacks.planning.design import GroupDesign
 from stacks.planning.memory.layout import CacheLayout
-from stacks.planning.sized import Part, Range, Requests
+from stacks.planning.sized import Cache, Part, Range, Requests
 
 _SHORT = (32_768, 8_192)
 
@@ -15,6 +16,34 @@ def pool(usable: int, parts: Iterable[Part]) -> Range:
     if any(size.low is None for size in sizes):
         return Range(low=None, high=most)
     return Range(low=usable - sum(size.high for size in sizes), high=most)
+
+
+def cache(group: GroupDesign, left: Range, most: CacheLayout, least: CacheLayout, context: int) -> Cache:
+    """Return the cache of an engine.
+
+    Args:
+        group: The engine.
+        left: Bytes that the cache has.
+        most: The layout in which a request takes the most blocks.
+        least: The layout in which it takes the fewest; blocks are as large in both.
+        context: Tokens of the longest request.
+    """
+    number = blocks(left, most.block_bytes)
+    return Cache(
+        kv_cache=group.kv_cache,
+        state=group.state,
+        prefix_caching=group.prefix_caching,
+        block_tokens=most.block_tokens,
+        page=most.page,
+        state_bytes=most.state_bytes,
+        group_layers=most.group_layers,
+        groups=most.attention_groups + most.state_groups,
+        block_bytes=most.block_bytes,
+        state_blocks=most.state_blocks,
+        blocks=number,
+        tokens=tokens(number, Range(low=least.blocks(context), high=most.blocks(context)), context),
+        requests=tuple(requests(number, most, least, length) for length in lengths(context)),
+    )
 
 
 def blocks(left: Range, block_bytes: int) -> Range:

@@ -52,7 +52,7 @@ def heaviest(checkpoint: CheckpointFacts, parts: Iterable[Parallelism], shape: S
     total, _ = known_bytes(checkpoint)
     if total is None:
         return None
-    routed = checkpoint.routed_bytes if isinstance(checkpoint.routed_bytes, int) else None
+    routed = _routed(checkpoint)
     return max(of_fullest_stage(total, routed, each, shape).low or 0 for each in parts)
 
 
@@ -65,7 +65,7 @@ def loaded(checkpoint: CheckpointFacts, *, head: bool) -> tuple[int | None, int 
             counted all the same.
     """
     total, how = known_bytes(checkpoint)
-    routed = checkpoint.routed_bytes if isinstance(checkpoint.routed_bytes, int) else None
+    routed = _routed(checkpoint)
     if head or checkpoint.head_bytes == 0:
         return total, routed, how
     if total is None or not isinstance(checkpoint.head_bytes, int):
@@ -85,6 +85,10 @@ def known_bytes(checkpoint: CheckpointFacts) -> tuple[int | None, str]:
     if checkpoint.about_bytes:
         return checkpoint.about_bytes, f"about {checkpoint.about_bytes:,} bytes, as its source rounds them"
     return None, "nobody documents how many bytes its tensors have"
+
+
+def _routed(checkpoint: CheckpointFacts) -> int | None:
+    return checkpoint.routed_bytes if isinstance(checkpoint.routed_bytes, int) else None
 
 
 def _split(size: int, ranks: int) -> int:

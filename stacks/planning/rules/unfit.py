@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from stacks.config import Setting
 from stacks.planning.design import Design, GroupDesign
+from stacks.planning.layers import whole
 from stacks.planning.naming import spelled
 from stacks.planning.rules.effective import effective, setting
 from stacks.planning.rules.rule import Finding, Rule
@@ -211,17 +212,17 @@ _SCHEDULED = (
     ),
     Unfit(
         "long-prefill-token-threshold",
-        lambda design, _, value: _number(value) > design.context,
+        lambda design, _, value: whole(value) > design.context,
         "is more than the tokens of the longest request (workload.context)",
     ),
     Unfit(
         "max-num-active-seqs",
-        lambda _, group, value: _number(value) > (group.max_num_seqs or 0),
+        lambda _, group, value: whole(value) > (group.max_num_seqs or 0),
         "is more than the requests at once that an engine takes in (max-num-seqs)",
     ),
     Unfit(
         "cudagraph-capture-sizes",
-        lambda _, __, value: not isinstance(value, list) or not value or min(map(_number, value)) < 1,
+        lambda _, __, value: not isinstance(value, list) or not value or min(map(whole, value)) < 1,
         "are no sizes of graphs",
         "write a list of whole numbers of 1 or more, or leave it out",
     ),
@@ -230,11 +231,6 @@ _SCHEDULED = (
 
 def _keeps_states(design: Design, group: GroupDesign) -> bool:
     return design.model.facts.shape.recurrent is not None and group.prefix_caching
-
-
-def _number(value: Setting) -> int:
-    """Return a whole number; 0 for what is none."""
-    return value if isinstance(value, int) and not isinstance(value, bool) else 0
 
 
 def _unfit(table: tuple[Unfit, ...]) -> Callable[[Design, Sized], Iterator[Finding]]:
