@@ -14,6 +14,10 @@ Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$", description="a SHA-256 
 Segment = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", description="one path segment")]
 Commit = Annotated[str, Field(pattern=r"^[0-9a-f]{40}$", description="a full commit, 40 hex digits")]
 Release = Annotated[str, Field(pattern=r"^\d+(\.\d+)+([a-z]+\d+)?$", description="an exact release")]
+ApiPath = Annotated[
+    str,
+    Field(pattern=r"^/v[12](/[a-z0-9_-]+)+$", description="a whole path of the API such as /v1/embeddings"),
+]
 Source = Annotated[str, Field(min_length=1, description="a key of the file's `sources`")]
 Sources = Mapping[str, str]
 """Key → address or title of what a figure was read in; `assumption` says that nobody documents it."""

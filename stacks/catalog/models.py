@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from stacks.catalog.figures import (
+    ApiPath,
     Count,
     Digest,
     Options,
@@ -110,8 +111,7 @@ class Context(Value):
         native: Positions in the model's configuration.
         default: Most that a stack gets without `long_context: true`.
         longest: Most with it.
-        flags: Engine options that a context past `native` needs.
-        env: Environment likewise.
+        flags: Engine options that a context past `native` needs; env: likewise.
     """
 
     source: Source
@@ -339,6 +339,7 @@ class Endpoint(Value):
         sampling: Recommended settings.
         timeout: Of a client, in seconds.
         max_tokens: A budget for the answer that leaves room for the reasoning.
+        routes: What its documentation says is served beside chat, completions and models, by POST.
     """
 
     source: Source
@@ -349,6 +350,7 @@ class Endpoint(Value):
     sampling: Mapping[str, float | int]
     timeout: Count
     max_tokens: Count
+    routes: tuple[ApiPath, ...] = ()
 
 
 class ModelFacts(Value):

@@ -1,5 +1,6 @@
 """What a person writes: one object, `rackstack:fleet`, in `stacks/Pulumi.<stack>.yaml`."""
 
+from stacks.config.access import OPERATOR, Access, GivenCertificate, Key
 from stacks.config.fleet import (
     MOST,
     BareMetalMachines,
@@ -17,9 +18,13 @@ from stacks.config.stack_file import parse_file, read, text_of
 __all__ = [
     "KEY",
     "MOST",
+    "OPERATOR",
+    "Access",
     "BareMetalMachines",
     "Disaggregated",
     "FleetConfig",
+    "GivenCertificate",
+    "Key",
     "LabMachines",
     "Layout",
     "Parallelism",

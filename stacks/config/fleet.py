@@ -5,6 +5,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
+from stacks.config.access import Access
 from stacks.config.quantities import Day, Duration, Speed
 from stacks.values import Value
 
@@ -224,12 +225,6 @@ class FleetConfig(Value):
     )
     price: Price | None = Field(default=None, description="what the machines cost")
     run: Run = Field(default=Run(), description="how long the fleet is needed")
-    # Letters only, so that a key pasted here by mistake is refused; repr=False keeps it out of the refusal.
-    api_key: str | None = Field(
-        default=None,
-        repr=False,
-        pattern=r"^[A-Za-z]{1,40}$",
-        description="the name of a Pulumi secret, letters only (`pulumi config set --secret` keeps the key); "
-        "without it a key is generated",
-        examples=["apiKey"],
+    access: Access = Field(
+        default=Access(), repr=False, description="who reaches the fleet, and with which keys"
     )

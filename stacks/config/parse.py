@@ -77,7 +77,9 @@ def parse(raw: object, source: str) -> FleetConfig:
 
 def _placeholders(at: Location, text: str) -> Iterator[str]:
     if (_PLACEHOLDER_ALONE if at in _FOR_PEOPLE else _PLACEHOLDER).search(text):
-        value = shown(text, field_at(FleetConfig, at))
+        field = field_at(FleetConfig, at)
+        # Beside the keys of `access` an unknown key may well hold a secret.
+        value = "the value there (not shown)" if field is None and at[0] == "access" else shown(text, field)
         yield f"{value} holds an unresolved placeholder, and nothing fills it in here; write the value itself"
 
 

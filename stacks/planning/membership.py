@@ -10,6 +10,9 @@ from stacks.planning.reasons import Option
 # The interface of every lab host that reaches the other members.
 INTERFACE: Final = "eth0"
 
+LOOPBACK: Final = "127.0.0.1"
+"""Where the engine listens on the machine that also has the gateway."""
+
 _ARGUMENTS = "vLLM 0.33.0, vllm/engine/arg_utils.py"
 _PARALLEL = "vLLM 0.33.0, vllm/config/parallel.py"
 _SERVE = "vLLM 0.33.0, vllm/entrypoints/cli/serve.py"
@@ -18,7 +21,10 @@ _LAYOUT = "layout"
 _PORTS = "the plan's fixed ports"
 
 _REASONS: Final[Mapping[str, tuple[str, str]]] = {
-    "host": ("the server listens on the address that the members reach, and on no other", _SERVE),
+    "host": (
+        "only the gateway reaches the server: by loopback beside it, else by its member address",
+        _SERVE,
+    ),
     "port": ("the fixed port of the API", _PORTS),
     "headless": ("only ranks that serve the API listen; this one works for the head", _SERVE),
     "served-model-name": ("clients name the model, not the folder that it is read from", _SERVE),
@@ -71,7 +77,11 @@ def _option(name: str, value: Setting) -> Option:
 def _listener(
     plan: FleetPlan, group: EngineGroup, rank: Rank, addresses: Mapping[str, str]
 ) -> dict[str, Setting]:
-    listens: dict[str, Setting] = {"host": addresses[rank.host], "port": group.ports.http}
+    beside = rank.host == plan.access.host and len(plan.groups) == 1
+    listens: dict[str, Setting] = {
+        "host": LOOPBACK if beside else addresses[rank.host],
+        "port": group.ports.http,
+    }
     return {**(listens if rank.serves else {"headless": True}), "served-model-name": plan.served_name}
 
 

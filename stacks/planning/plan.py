@@ -5,6 +5,7 @@ from typing import Literal
 
 from stacks.catalog.models import Endpoint, Experts
 from stacks.config import Parallelism
+from stacks.planning.reach import AccessPlan
 from stacks.planning.reasons import Choice, Option, Standing
 from stacks.planning.sized import Cache, GpuMemory
 from stacks.values import Value
@@ -310,14 +311,12 @@ class Budget(Value):
     alone is waited for.
 
     Attributes:
-        prepare: The playbook `prepare`.
-        engine: The playbook `engine`.
-        checkpoint: The playbook `checkpoint`.
-        serve: The playbook `serve`.
+        prepare: The playbook of that name; access, engine, checkpoint and serve likewise.
         ready: From the start of the ranks to the first completion.
     """
 
     prepare: float
+    access: float
     engine: float
     checkpoint: float
     serve: float
@@ -348,7 +347,7 @@ class FleetPlan(Value):
         budget: Deadlines.
         load: How long the weights take to read.
         cost: What it costs.
-        api_key: Key of the Pulumi secret that holds the API key; None where one is generated.
+        access: Who reaches it, and with which keys.
         endpoint: What a client has to know.
         standing: What is known of this layout on these pins.
         choices: Every decision, with reason and alternatives.
@@ -376,7 +375,7 @@ class FleetPlan(Value):
     budget: Budget
     load: LoadTime
     cost: Cost
-    api_key: str | None
+    access: AccessPlan
     endpoint: Endpoint
     standing: Standing
     choices: tuple[Choice, ...]

@@ -8,6 +8,7 @@ from stacks.catalog.models import Endpoint, ModelFacts
 from stacks.config import FleetConfig, LabMachines
 from stacks.errors import PlanError
 from stacks.planning import choose, pins, placement
+from stacks.planning.access import PACKAGES, access
 from stacks.planning.budget import budget
 from stacks.planning.cost import cost
 from stacks.planning.design import Design, GroupDesign
@@ -79,11 +80,11 @@ def _plan(design: Design, sized: Sized, catalog: Catalog, choices: tuple[Choice,
         context=design.context,
         disk_mib=_disk(design),
         not_counted=not_counted(design),
-        packages=tuple(design.engine.facts.packages),
+        packages=(*design.engine.facts.packages, *PACKAGES),
         budget=budget(design),
         load=load,
         cost=cost(design, load),
-        api_key=design.config.api_key,
+        access=access(design),
         endpoint=_endpoint(design.model.facts),
         standing=standing(design),
         choices=choices,
@@ -181,6 +182,11 @@ def _missing(design: Design, groups: tuple[EngineGroup, ...], unpinned: int) -> 
     provider = design.config.machines.provider
     if provider not in _PROVIDERS:
         yield f"{provider} machines are planned and shown, and no provider of this release can claim any yet"
+    if not access(design).operators:
+        yield (
+            "access.operators lists nobody, and SSH to the machines will be closed to all others; write the "
+            "networks of the machines that run `up`"
+        )
     if unpinned:
         pins_missing = "1 pin is missing" if unpinned == 1 else f"{unpinned} pins are missing"
         yield f"{pins_missing} (`make lock STACK={design.stack}` looks them up where there is internet)"

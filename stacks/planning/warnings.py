@@ -5,6 +5,8 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from stacks.catalog.figures import address
+from stacks.planning import placement
+from stacks.planning.access import access, open_to_all
 from stacks.planning.design import Design, GroupDesign
 from stacks.planning.drivers import driver_floor
 from stacks.planning.load import load_time
@@ -47,6 +49,7 @@ def warnings(design: Design, sized: Sized) -> Iterator[str]:
     yield from _tight(design, sized)
     yield from _set_by_hand(design)
     yield from _speculation(design)
+    yield from _access(design)
     for report in REPORTS:
         if report.touches(design):
             yield f"reported by others: {report.says} [{report.source}]"
@@ -155,6 +158,24 @@ def _set_by_hand(design: Design) -> Iterator[str]:
 def _speculation(design: Design) -> Iterator[str]:
     if design.draft and design.draft.loses:
         yield f"the draft {design.draft_name} does not always pay: {design.draft.loses}"
+
+
+def _access(design: Design) -> Iterator[str]:
+    planned = access(design)
+    if open_to_all(planned.operators):
+        yield "access.operators lets everybody to SSH on all machines; name the networks of those who need it"
+    if open_to_all(planned.sources):
+        yield (
+            "access.sources lets everybody to the gateway, where only the keys keep strangers out; name the "
+            "networks of the clients if they are known"
+        )
+    if planned.host != (head := placement.name(design, 0)):
+        yield (
+            f"access.gateway {planned.host} is not the head: the engine's key, prompts and answers go "
+            f"to {head} in clear, and every user of a member reaches the engine there, which guards only "
+            "a part of its paths with its key; leave it out unless the members and the "
+            "network between them are yours alone"
+        )
 
 
 def _ranks(design: Design) -> int:

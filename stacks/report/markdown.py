@@ -6,7 +6,7 @@ from typing import Literal
 from stacks.planning import FleetPlan
 from stacks.planning.naming import TIMES, duration, gb, many, split
 from stacks.planning.plan import Checkpoint, DraftPin, ModelSummary
-from stacks.report import reasons, shell, sizes
+from stacks.report import access, reasons, shell, sizes
 from stacks.report.cited import Cited
 from stacks.report.snippet import entrance, snippet
 from stacks.report.words import (
@@ -41,6 +41,7 @@ def markdown(plan: FleetPlan) -> str:
         reasons.choices(plan, cited),
         _pins(plan),
         _cost(plan),
+        access.section(plan),
         _ports(plan),
         _commands(plan),
         reasons.options(plan, cited),
@@ -226,17 +227,19 @@ def _deadlines(plan: FleetPlan) -> str:
     )
     said = (
         f"prepare {duration(budget.prepare)}, then engine {duration(budget.engine)} beside checkpoint "
-        f"{checkpoint}, serve {duration(budget.serve)}, first completion {ready}"
+        f"{checkpoint} and access {duration(budget.access)}, serve {duration(budget.serve)}, "
+        f"first completion {ready}"
     )
     return "; ".join(filter(None, (said, plan.not_counted)))
 
 
 def _ports(plan: FleetPlan) -> Iterator[str]:
     yield "## Ports (TCP)"
+    yield f"- {plan.access.port} on {plan.access.host}: the gateway"
     for group in plan.groups:
         ports, head = group.ports, group.head.host
         serving = ", ".join(rank.host for rank in group.ranks if rank.serves)
-        yield from item(f"{ports.http} on {serving}: OpenAI-compatible API under /v1")
+        yield from item(f"{ports.http} on {serving}: the engine's API, for the gateway only")
         if len(group.ranks) > 1:
             yield from item(f"{ports.rendezvous} on {head}: the ranks meet")
         if group.parallel.data_parallel > 1:

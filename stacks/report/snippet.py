@@ -10,13 +10,18 @@ _OPENAI = ("temperature", "top_p", "presence_penalty", "frequency_penalty", "see
 
 
 def entrance(plan: FleetPlan) -> str | None:
-    """Return the base URL of the API by the head's name; None where only a router can share requests out."""
+    """Return the base URL of the API at the gateway, whose machine's name stands for its address.
+
+    None where only a router can share requests out.
+    """
     several = sum(rank.serves for rank in plan.ranks) > 1
-    return None if several else f"http://{plan.head.host}:{plan.ports.http}/v1"
+    return None if several else plan.access.url(plan.access.host)
 
 
 def snippet(plan: FleetPlan, endpoint: str | None) -> str:
     """Return a Python program that asks the model one question; it reads the key from OPENAI_API_KEY.
+
+    Where the stack has its own CA, the program needs SSL_CERT_FILE in its environment, and says so.
 
     Args:
         plan: The fleet.
@@ -25,6 +30,7 @@ def snippet(plan: FleetPlan, endpoint: str | None) -> str:
     lines = (
         "from openai import OpenAI",
         "",
+        *_surroundings(plan),
         *_client(endpoint, plan.endpoint.timeout),
         "answer = client.chat.completions.create(",
         *(f"    {argument}," for argument in _arguments(plan)),
@@ -35,8 +41,17 @@ def snippet(plan: FleetPlan, endpoint: str | None) -> str:
     return "\n".join(lines)
 
 
-def _client(endpoint: str | None, timeout: int) -> Iterator[str]:
+def _surroundings(plan: FleetPlan) -> Iterator[str]:
+    access = plan.access
     yield "# The key is read from the variable OPENAI_API_KEY."
+    if access.tls == "own-ca":
+        yield "# SSL_CERT_FILE names the file with the stack's own CA:"
+        yield f"# pulumi stack output caCertificate -s {plan.stack} >ca.pem; export SSL_CERT_FILE=$PWD/ca.pem"
+    if access.private:
+        yield "# The gateway is private: the `ssh -N -L` line of the output `reach` must be running."
+
+
+def _client(endpoint: str | None, timeout: int) -> Iterator[str]:
     if endpoint is None:
         yield "# The router's address, with /v1 at its end, is read from OPENAI_BASE_URL."
         yield f"client = OpenAI(timeout={timeout})"

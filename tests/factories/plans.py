@@ -21,6 +21,7 @@ from stacks.planning.plan import (
     Rank,
     Seat,
 )
+from stacks.planning.reach import AccessPlan, Limits, PlannedKey, Route
 from stacks.planning.reasons import Alternative, Choice, Option, Standing
 from stacks.planning.sized import Cache, GpuMemory, Part, Range, Requests
 
@@ -72,7 +73,7 @@ def fleet(machine: MachineType, fabric: FabricPlan, groups: Sequence[EngineGroup
         disk_mib=1_500_000,
         not_counted="",
         packages=("gcc",),
-        budget=Budget(prepare=60, engine=600, checkpoint=900, serve=120, ready=3600),
+        budget=Budget(prepare=60, access=60, engine=600, checkpoint=900, serve=120, ready=3600),
         load=LoadTime(low=97.5, high=195.1, assumes="each machine reads 8 GB/s"),
         cost=Cost(
             gpus=8,
@@ -83,7 +84,7 @@ def fleet(machine: MachineType, fabric: FabricPlan, groups: Sequence[EngineGroup
             source="offer 1, 2026-11-30",
             assumes="how long one takes is not given",
         ),
-        api_key=None,
+        access=_ACCESS,
         endpoint=_ENDPOINT,
         standing=_STANDING,
         choices=(_CHOICE,),
@@ -156,6 +157,20 @@ _CHECKPOINT = Checkpoint(
     about_bytes=None,
     shards=96,
     files={},
+)
+_ACCESS = AccessPlan(
+    host="tray-0",
+    port=8443,
+    tls="own-ca",
+    certificate=None,
+    certificate_key=None,
+    name=None,
+    sources=(),
+    metrics=(),
+    operators=("10.0.0.1/32",),
+    keys=(PlannedKey(name="default", secret=None, serial=1),),
+    routes=(Route(method="POST", path="/v1/chat/completions"), Route(method="GET", path="/health")),
+    limits=Limits(body_mib=64, idle=600, total=1200),
 )
 _ENDPOINT = Endpoint(
     source="made up",

@@ -5,6 +5,7 @@ from itertools import chain
 
 from stacks.planning.design import Design
 from stacks.planning.rules import (
+    access,
     by_hand,
     caches,
     capacity,
@@ -32,6 +33,7 @@ SECTIONS: Mapping[str, tuple[Rule, ...]] = {
     "Cache": caches.RULES,
     "Drafts, and prefill and decode apart": drafts.RULES,
     "Workload": workloads.RULES,
+    "Access": access.RULES,
     "Set by hand": (*known.RULES, *by_hand.RULES, *unfit.RULES, *fitting.RULES),
 }
 """Heading in docs/rules.md → rules."""

@@ -12,6 +12,7 @@ from stacks.planning.sized import Sized
 
 _SPLIT = "write layout: instead"
 _PLACES = "leave it out: every rank gets its own from the plan"
+_ENTERED = "write access: instead: clients reach the gateway, and it alone reaches the engine"
 _INSTEAD: Mapping[str, str] = {
     "model": "write model: and checkpoint: instead",
     "served-model-name": "leave it out: the name is the model's own",
@@ -27,7 +28,18 @@ _INSTEAD: Mapping[str, str] = {
     "spec-model": "write speculation: instead",
     "spec-tokens": "write speculation: instead",
     "disable-expert-parallel": _SPLIT,
-    "api-key": "write api_key: with the name of a Pulumi secret instead",
+    "api-key": "write access.keys: instead, with the names of Pulumi secrets",
+    "host": _ENTERED,
+    "port": _ENTERED,
+    "root-path": _ENTERED,
+    "uds": _ENTERED,
+    "ssl-ca-certs": _ENTERED,
+    "ssl-cert-reqs": _ENTERED,
+    "ssl-certfile": _ENTERED,
+    "ssl-ciphers": _ENTERED,
+    "ssl-keyfile": _ENTERED,
+    "enable-ssl-refresh": _ENTERED,
+    "disable-ssl-refresh": _ENTERED,
     "tool-call-parser": "leave it out: it is the model's own",
     "reasoning-parser": "leave it out: it is the model's own",
     "config": "write the options under flags: instead",
@@ -37,7 +49,6 @@ _INSTEAD: Mapping[str, str] = {
 _PAST_THE_PLAN = frozenset(
     {
         "data-parallel-rank",
-        "uds",
         "CUDA_VISIBLE_DEVICES",
         "HIP_VISIBLE_DEVICES",
         "HOME",
@@ -52,6 +63,7 @@ DECIDED = OWN | _PAST_THE_PLAN | frozenset(_INSTEAD)
 """Options and variables that nobody sets by hand."""
 
 _DEVELOPER = "VLLM_SERVER_DEV_MODE"
+_OUTLIVES = "VLLM_KEEP_ALIVE_ON_ENGINE_DEATH"
 
 _OFFLINE = "HF_HUB_OFFLINE"
 _YES = ("1", "ON", "YES", "TRUE")
@@ -139,8 +151,8 @@ def _no_secrets(design: Design, _: Sized) -> Iterator[Finding]:
                 at,
                 secret.HIDDEN,
                 "may be a secret, and this file is committed and its values stand in commands and units",
-                "take it out, and where it was real, change it; the API key is api_key: with the name of "
-                "a Pulumi secret",
+                "take it out, and where it was real, change it; API keys are access.keys: with the names of "
+                "Pulumi secrets",
             )
 
 
@@ -201,6 +213,16 @@ def _no_developer_endpoints(design: Design, _: Sized) -> Iterator[Finding]:
         )
 
 
+def _dies_with_its_engine(design: Design, _: Sized) -> Iterator[Finding]:
+    if design.config.env.get(_OUTLIVES, "0") != "0":
+        yield Finding(
+            f"env.{_OUTLIVES}",
+            design.config.env[_OUTLIVES],
+            "lets the API server outlive its dead engine, so that a fleet that answers nothing looks alive",
+            "drop it",
+        )
+
+
 def _asks_no_hub(design: Design, _: Sized) -> Iterator[Finding]:
     by_hand = design.config.env.get(_OFFLINE)
     if by_hand is not None and by_hand.upper() not in _YES:
@@ -231,7 +253,7 @@ RULES = (
         "vLLM 0.33.0, vllm/engine/arg_utils.py",
         _mappings,
     ),
-    Rule("no-secrets", "no secret stands in a stack file", "stacks/config/fleet.py (api_key)", _no_secrets),
+    Rule("no-secrets", "no secret stands in a stack file", "stacks/config/access.py", _no_secrets),
     Rule(
         "no-contradictions",
         "options set by hand do not switch each other off",
@@ -249,6 +271,12 @@ RULES = (
         "the engine's developer endpoints stay off",
         "https://docs.vllm.ai/en/stable/usage/security/",
         _no_developer_endpoints,
+    ),
+    Rule(
+        "dies-with-its-engine",
+        "the API server ends when its engine dies",
+        "vLLM 0.33.0, vllm/envs.py",
+        _dies_with_its_engine,
     ),
     Rule(
         "asks-no-hub",

@@ -132,8 +132,6 @@ _PLACED = (
     Unfit("convert", _other_than("auto", "none"), _NO_CHAT),
     Unfit("skip-tokenizer-init", _on, _NO_CHAT),
     Unfit("grpc", _on, "serves another protocol than the endpoint of the plan"),
-    Unfit("ssl-certfile", _always, "serves https, and the plan's readiness and clients speak http"),
-    Unfit("ssl-keyfile", _always, "serves https, and the plan's readiness and clients speak http"),
     Unfit("device-ids", _always, "moves ranks to other GPUs than the plan gives them"),
 )
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from stacks.planning import FleetPlan
 from stacks.planning.naming import many, of_engine, split
 from stacks.planning.plan import EngineGroup
+from stacks.report.access import gateway
 from stacks.report.picture.colours import GROUPS, STAGES, Segment, segments
 from stacks.report.picture.pen import (
     FAINT,
@@ -206,6 +207,7 @@ def foot(plan: FleetPlan, width: float) -> Drawing:
         f"{NOT_OURS[0].upper()}{NOT_OURS[1:]}.",
         f"{plan.standing.sentence[0].upper()}{plan.standing.sentence[1:]}.",
         f"Reading the weights: {loading(plan)}; {plan.load.assumes}.",
+        f"G{gateway(plan.access).replace('`', '')[1:]}.",
         _paid(plan),
     )
     shapes, y = [], 0.0

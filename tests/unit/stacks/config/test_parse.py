@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import BaseModel
 
 from stacks.config import parse
 from stacks.errors import ConfigError
@@ -32,7 +33,13 @@ def test_every_fault_is_told_at_once(case: dict[str, Any]) -> None:
 def test_what_can_be_meant_is_taken(case: dict[str, Any]) -> None:
     parsed = parse(fleet(case), SOURCE)
     for path, value in case["becomes"].items():
-        assert reduce(getattr, path.split("."), parsed) == value
+        found = reduce(getattr, path.split("."), parsed)
+        assert _plain(found) == value
+
+
+def _plain(value: object) -> object:
+    """Return a value as YAML has it, of an object the keys that a person set."""
+    return value.model_dump(mode="json", exclude_unset=True) if isinstance(value, BaseModel) else value
 
 
 def test_a_good_fleet_is_taken_as_it_stands() -> None:
@@ -60,6 +67,26 @@ def test_whatever_stands_there_is_taken_or_refused_in_one_line_each(value: objec
 @given(st.text(string.ascii_letters + string.digits + "-_$", min_size=8))
 def test_a_key_that_is_pasted_in_is_never_shown(key: str) -> None:
     key = f"sk-{key}"
-    with pytest.raises(ConfigError) as refusal:
-        parse(FLEET | {"api_key": key}, SOURCE)
-    assert key not in str(refusal.value)
+    for access in (
+        {"keys": [{"name": "a"}, {"name": "b", "secret": key}]},
+        {"keys": [{"name": "a", "secret": [key]}, 7]},
+        {"keys": {"a": key}},
+        {"keys": [key]},
+        {"keys": key},
+        {"tls": {"certificate": "certificate", "key": key}},
+    ):
+        with pytest.raises(ConfigError) as refusal:
+            parse(FLEET | {"access": access}, SOURCE)
+        assert key not in str(refusal.value)
+
+
+def test_more_keys_than_anybody_means_are_refused() -> None:
+    keys = [{"name": f"a{i}"} for i in range(65)]
+    with pytest.raises(ConfigError, match="access: keys lists 65 keys; it must list at most 64"):
+        parse(FLEET | {"access": {"keys": keys}}, SOURCE)
+    assert len(parse(FLEET | {"access": {"keys": keys[1:]}}, SOURCE).access.keys) == 64
+
+
+def test_what_is_shown_of_a_fleet_names_no_secret() -> None:
+    keys = [{"name": "a", "secret": "pasted"}]
+    assert "pasted" not in repr(parse(FLEET | {"access": {"keys": keys}}, SOURCE))

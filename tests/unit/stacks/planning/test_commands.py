@@ -51,10 +51,15 @@ def test_ranks_that_serve_listen_and_the_others_do_not() -> None:
     head, other = commands(
         plans.fleet(plans.TRAY, plans.NVLINK, [engine]), {host: host for host in _hosts(engine)}
     )
-    assert head.argv[3:7] == ("--host", "tray-0", "--port", "8000")
+    assert head.argv[3:7] == ("--host", "127.0.0.1", "--port", "8000")
     assert "--headless" not in head.argv
     assert "--headless" in other.argv
     assert not {"--host", "--port"} & set(other.argv)
+
+
+def test_an_engine_that_is_not_beside_the_gateway_listens_where_the_members_are() -> None:
+    [head, _] = commands(planned := stacks.planned("lab", {"access.gateway": "host-1"}), addresses(planned))
+    assert head.argv[head.argv.index("--host") + 1] == addresses(planned)["host-0"]
 
 
 def test_prefill_and_decode_have_heads_and_side_channels_of_their_own() -> None:

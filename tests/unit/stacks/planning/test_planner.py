@@ -32,24 +32,22 @@ def test_ranks_share_no_core(catalog: Catalog) -> None:
     assert [(rank.host, rank.core) for rank in wide.ranks] == [("host-0", 0), ("host-1", 3)]
 
 
-def test_the_name_of_the_secret_is_passed_on(catalog: Catalog) -> None:
-    assert plan(parse(fleet({"set": {"api_key": "apiKey"}}), "test"), catalog, "lab").api_key == "apiKey"
-
-
 def test_deadlines_grow_with_the_bytes(two_hosts: FleetPlan) -> None:
     assert two_hosts.budget.model_dump() == {
         "prepare": 300.0,
+        "access": 300.0,
         "engine": 4000 / 20 + 300,
-        "checkpoint": 2 / 20 + 120,
-        "serve": 180.0,
+        "checkpoint": 2 / 20 + 300,
+        "serve": 300.0,
         "ready": 2 / 50 + 600,
     }
 
 
 def test_what_keeps_up_from_starting_is_said() -> None:
     assert planned("lab").missing == ()
-    no_provider, pins, router = planned("kimi-k3-gb300-pd").missing
+    no_provider, operators, pins, router = planned("kimi-k3-gb300-pd").missing
     assert "no provider of this release can claim any" in no_provider
+    assert operators.startswith("access.operators lists nobody, and SSH to the machines will be closed")
     assert "1 pin is missing" in pins
     assert "router" in router
 

@@ -10,6 +10,7 @@ import pytest
 
 from stacks.planning import FleetPlan, commands
 from stacks.planning.plan import DraftPin
+from stacks.planning.reach import PlannedKey
 from stacks.report import markdown
 from stacks.report.shell import options
 from tests.unit.stacks.report.conftest import MADE_UP
@@ -24,6 +25,7 @@ SECTIONS = [
     "Choices",
     "Pins",
     "Time and cost",
+    "Access",
     "Ports (TCP)",
     "Commands (host names stand for addresses)",
     "Why each option",
@@ -39,7 +41,7 @@ def report() -> str:
 
 
 def test_a_small_fleet_takes_few_screens() -> None:
-    assert len(markdown(planned("lab")).splitlines()) <= 180
+    assert len(markdown(planned("lab")).splitlines()) <= 185
 
 
 def test_sections_come_in_the_order_of_decisions(report: str) -> None:
@@ -157,7 +159,13 @@ def test_every_option_has_its_reason(shipped: FleetPlan) -> None:
         "  - 111 tok/s, published for: batch 1; never a promise",
         "(not recorded: driver, NCCL, fabric, revision): it answers [made up]",
         "reasoning effort: high, low (the",
-        'client = OpenAI(base_url="http://tray-0:8000/v1", timeout=3600)',
+        "- gateway on tray-0, port 8443, TLS of the stack's own CA, reached through SSH only",
+        "- the way there: `ssh -N -L 8443:127.0.0.1:8443 tray-0`",
+        "- SSH to the machines: 10.0.0.1/32; /metrics: nobody",
+        "- keys: default (generated); good for POST /v1/chat/completions; GET /health",
+        "- limits: 64 MiB a request; 10 min of silence; 20 min a connection, or an answer in a reload",
+        "8443 on tray-0: the gateway",
+        'client = OpenAI(base_url="https://localhost:8443/v1", timeout=3600)',
     ],
 )
 def test_it_holds(report: str, fact: str) -> None:
@@ -180,7 +188,7 @@ def test_what_is_unknown_stays_unknown() -> None:
     assert "- files: unknown, shards: unknown; tensors: unknown - " in nothing
     assert "- model: Some Model; exact parameters: unknown; layers: 93 - " in nothing
     assert "disk of each tray: unknown, because nobody says how large the checkpoint is" in nothing
-    assert "beside checkpoint unknown, serve 120 s, first completion unknown" in nothing
+    assert "beside checkpoint unknown and access 60 s, serve 120 s, first completion unknown" in nothing
 
 
 def test_a_rounded_size_is_no_exact_one() -> None:
@@ -217,6 +225,26 @@ def test_pins_that_nobody_has_are_said_to_be_missing() -> None:
         "- image: not pinned, because nobody asked - driver: oldest that serves is unknown; RCCL: unknown"
         in bare
     )
+
+
+def test_who_reaches_the_fleet_is_told_and_no_secret() -> None:
+    keys = (
+        PlannedKey(name="evaluation", secret="pasted", serial=1),  # noqa: S106 - the name of one
+        PlannedKey(name="chat", secret=None, serial=2),
+    )
+    sources = {
+        "sources": ("operator", "10.0.0.0/8"),
+        "metrics": ("10.0.0.9/32",),
+        "tls": "given",
+        "keys": keys,
+    }
+    told = changed_plan(access=sources)
+    assert "TLS with the given certificate, reached from the machine that runs `up`, 10.0.0.0/8" in told
+    assert "/metrics: 10.0.0.9/32" in told
+    assert "- keys: evaluation (a Pulumi secret), chat (generated); good for" in told
+    assert "ssh -N -L" not in told
+    assert "pasted" not in told
+    assert "no TLS" in changed_plan(access={"tls": "off"})
 
 
 def test_what_has_no_price_costs_an_unknown_amount() -> None:

@@ -1,0 +1,135 @@
+"""Who reaches the fleet, how, and with which keys; every default is closed."""
+
+import ipaddress
+from typing import Annotated, Literal, Self
+
+from pydantic import AfterValidator, Field, model_validator
+
+from stacks.values import Value
+
+OPERATOR = "operator"
+"""Instead of a network: the address from which `up` reaches the hosts, as they see it."""
+
+_MOST_KEYS = 64
+
+
+def _network(text: str) -> str:
+    if text == OPERATOR:
+        return text
+    try:
+        return str(ipaddress.ip_network(text))
+    except ValueError:
+        raise ValueError(_no_network(text)) from None
+
+
+def _no_network(text: str) -> str:
+    try:
+        meant = ipaddress.ip_interface(text)
+    except ValueError:
+        return f"is no network; write an address, a network, or {OPERATOR} for the machine that runs `up`"
+    return f"has bits to the right of its length; write {meant.network}, or {meant.ip} for the one address"
+
+
+Network = Annotated[
+    str,
+    AfterValidator(_network),
+    Field(
+        description=f"an address, a network such as 10.20.0.0/16, or {OPERATOR}: the machine that runs `up`"
+    ),
+]
+# A list in YAML; only the sequence itself may be converted.
+Networks = Annotated[tuple[Network, ...], Field(strict=False)]
+
+# Letters only, so that a secret pasted here by mistake is refused; repr=False keeps it out of the refusal.
+Secret = Annotated[str, Field(pattern=r"^[A-Za-z]{1,40}$")]
+"""The name of a Pulumi secret."""
+
+
+class Key(Value):
+    """One API key."""
+
+    name: str = Field(
+        pattern=r"^[a-z][a-z0-9_]{0,30}$",
+        description="name of the key, which the gateway's log shows",
+        examples=["evaluation"],
+    )
+    secret: Secret | None = Field(
+        default=None,
+        repr=False,
+        description="the name of a Pulumi secret, letters only (`pulumi config set --secret` keeps the key); "
+        "without it a key is generated",
+        examples=["apiKey"],
+    )
+    serial: Annotated[int, Field(ge=1, le=10**6)] = Field(
+        default=1, description="raise it to have a new generated key under the same name", examples=[2]
+    )
+
+
+class GivenCertificate(Value):
+    """A certificate from somewhere else."""
+
+    certificate: str = Field(
+        pattern=r"^[A-Za-z]{1,40}$",
+        description="the name of a Pulumi configuration value, letters only: the certificate and its chain "
+        "as PEM",
+        examples=["certificate"],
+    )
+    key: Secret = Field(
+        repr=False,
+        description="the name of a Pulumi secret, letters only: the private key as PEM",
+        examples=["certificateKey"],
+    )
+
+
+class Access(Value):
+    """Who reaches the fleet. Without any of it: nobody but through SSH."""
+
+    name: str | None = Field(
+        default=None,
+        max_length=253,
+        pattern=r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)+$",
+        description="name by which clients reach the gateway; without it they use its address",
+        examples=["k3.example.org"],
+    )
+    tls: Literal["own-ca", "off"] | GivenCertificate = Field(
+        default="own-ca",
+        description="own-ca: the stack makes a certificate and its authority; or a given certificate; or off",
+        examples=["own-ca"],
+    )
+    gateway: str | None = Field(
+        default=None,
+        description="machine of the fleet that the gateway runs on; without it the head",
+        examples=["tray-0"],
+    )
+    sources: Networks = Field(
+        default=(),
+        description="who may reach the gateway; without any it is reached through SSH only",
+        examples=[["10.20.0.0/16"]],
+    )
+    metrics: Networks = Field(
+        default=(), description="which of the sources may read /metrics", examples=[["10.20.0.9"]]
+    )
+    operators: Networks = Field(
+        default=(),
+        description="who may reach SSH: the machines that run `up`, and jump hosts",
+        examples=[["10.20.1.0/24"]],
+    )
+    # A key pasted anywhere below stays out of the refusal.
+    keys: Annotated[tuple[Key, ...], Field(strict=False)] = Field(
+        default=(Key(name="default"),),
+        repr=False,
+        description="the API keys, a list of name and, where it is not generated, secret",
+        json_schema_extra={"minItems": 1, "maxItems": _MOST_KEYS},
+    )
+
+    # Not as limits of the list: a wrong key would make it too short, and be told twice.
+    @model_validator(mode="after")
+    def _has_keys(self) -> Self:
+        if not self.keys:
+            raise ValueError(
+                "keys is empty, and one key at least is needed; write a list such as [{name: evaluation}], "
+                "or leave keys out for one that is generated"
+            )
+        if len(self.keys) > _MOST_KEYS:
+            raise ValueError(f"keys lists {len(self.keys)} keys; it must list at most {_MOST_KEYS}")
+        return self
