@@ -17,6 +17,7 @@ KINDS: Final = {
     "rack:lab:Host": "components.machines.lab.host:Host",
     "rack:lab:Origin": "components.machines.lab.origin:Origin",
     "rack:hosts:Playbook": "components.hosts.playbook:Playbook",
+    "rack:gateway:Certificate": "components.gateway.certificate:Certificate",
     "rack:serving:ApiKey": "components.serving.key:ApiKey",
     "rack:readiness:Completion": "components.readiness.completion:Completion",
 }

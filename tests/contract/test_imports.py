@@ -23,7 +23,7 @@ BELOW = {
     "stacks": (),
     "components": ("stacks",),
     "lifecycle": ("stacks", "components"),
-    "tools": ("stacks", "components"),
+    "tools": ("stacks", "components", "lifecycle"),
 }
 """Part → parts of ours that it may import beside itself."""
 
@@ -31,6 +31,7 @@ ONE_IMPORTER = {
     "ansible_runner": {"components/hosts/supervisor.py"},
     "paramiko": {"components/hosts/ssh.py"},
     "boto3": set(),
+    "cryptography": {"components/gateway/certificates.py"},
 }
 PURE = sys.stdlib_module_names | {"pydantic", "pydantic_core", "yaml", "stacks"}
 EFFECTS = {

@@ -12,7 +12,7 @@ from components.plugin.kind import Inputs, Kind, Outputs
 from components.plugin.operations import DRIFT
 from components.plugin.registry import KINDS, kind_of
 
-HEAVY = ("pulumi", "grpc", "paramiko", "ansible_runner", "boto3")
+HEAVY = ("pulumi", "grpc", "paramiko", "ansible_runner", "boto3", "cryptography")
 
 pytestmark = pytest.mark.parametrize("token", sorted(KINDS))
 
