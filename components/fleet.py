@@ -8,17 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 import pulumi
 
-from components import cluster, results
+from components import bundles, cluster, entrance, results
 from components.cluster import GpuCluster
+from components.entrance import Entrance, Given
 from components.fleet_inventory import Inventory
 from components.hosts import roles, variables
 from components.hosts.playbook import Playbook
+from components.hosts.variables import Site
 from components.planned import PlannedFleet
 from components.plugin.resource import Ensured
 from components.readiness.completion import Completion
-from components.serving.key import ApiKey
 from stacks import report
-from stacks.errors import ConfigError, PlanError
+from stacks.errors import PlanError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -39,16 +40,18 @@ def declare(plan: FleetPlan) -> Mapping[str, Any]:
     What lacks something that `up` needs is declared in a preview only, as far as it is known.
 
     Raises:
-        ConfigError: The stack has no secret of the name that the plan gives.
+        ConfigError: The stack's configuration lacks a secret that the plan names, or holds one of no use.
         PlanError: Something is missing and this is no preview.
     """
-    key = _configured_key(plan.api_key)
+    configured = entrance.given(plan.access)
     if plan.missing and not pulumi.runtime.is_dry_run():
         raise PlanError([f"{plan.stack}: `up` cannot start this fleet yet: {'; '.join(plan.missing)}"])
     if pulumi.runtime.is_dry_run():
         # The engine shortens long outputs, but no message.
         pulumi.info(report.markdown(plan))
-    return (PlannedFleet(plan) if plan.missing else Fleet(plan, key)).results
+    else:
+        bundles.remember_plan(fleet_id(plan.stack, ROOT), report.json(plan))
+    return (PlannedFleet(plan) if plan.missing else Fleet(plan, configured)).results
 
 
 class Fleet(pulumi.ComponentResource):
@@ -58,8 +61,8 @@ class Fleet(pulumi.ComponentResource):
         results: The stack's outputs by name.
     """
 
-    def __init__(self, plan: FleetPlan, key: pulumi.Output[str] | None) -> None:
-        """Declare everything of a plan; an API key is made where none is given."""
+    def __init__(self, plan: FleetPlan, configured: Given) -> None:
+        """Declare everything of a plan; what its configuration does not give is made."""
         super().__init__("rack:fleet:Fleet", plan.stack, {}, None)
         self._plan = plan
         self._fleet = fleet_id(plan.stack, ROOT)
@@ -72,24 +75,28 @@ class Fleet(pulumi.ComponentResource):
         self._below = pulumi.ResourceOptions(parent=self, depends_on=[inventory])
         self._cluster = GpuCluster(plan, self._below)
         self._machines = cluster.machines(plan, self._fleet, self._cluster, inventory)
-        self._key = key or Ensured(ApiKey, "api-key", {"fleet": self._fleet}, self._below).out("key")
         self._hosts = [self._machines.records[host.name] for host in plan.hosts]
         self._addresses = pulumi.Output.all(*self._hosts).apply(_addresses)
-        self._endpoint = self._addresses.apply(
-            lambda addresses: f"http://{addresses[plan.head.host]}:{plan.ports.http}/v1"
+        self._gateway = self._machines.records[plan.access.host]
+        self._entrance = Entrance(
+            plan, self._fleet, configured, self._gateway.apply(lambda record: record["address"]), self._below
         )
-        served = self._host_state()
-        self._prove(served)
+        self._prove(self._host_state())
         self.results = self._results()
         self.register_outputs({})
 
-    def _host_state(self) -> Ensured:
-        prepare = self._playbook("prepare", [], self._plan.budget.prepare)
-        engine = self._playbook("engine", [prepare], self._plan.budget.engine)
-        checkpoint = self._playbook("checkpoint", [prepare], self._plan.budget.checkpoint)
-        return self._playbook(
-            "serve", [engine, checkpoint], self._plan.budget.serve, {"serve_api_key": self._key}
+    def _host_state(self) -> list[Ensured]:
+        """Declare all playbooks; return those that the proof is about."""
+        budget, engine_key = self._plan.budget, self._entrance.engine_key
+        prepare = self._playbook("prepare", [], budget.prepare)
+        engine = self._playbook("engine", [prepare], budget.engine)
+        checkpoint = self._playbook("checkpoint", [prepare], budget.checkpoint)
+        access = self._playbook("access", [prepare], budget.access, self._entrance.access)
+        # The door is there first, but a key that is rotated starts no rank again: its run is no input.
+        serve = self._playbook(
+            "serve", [engine, checkpoint], budget.serve, {"serve_api_key": engine_key}, behind=[access]
         )
+        return [serve, access]
 
     def _playbook(
         self,
@@ -97,13 +104,14 @@ class Fleet(pulumi.ComponentResource):
         after: Sequence[Ensured],
         seconds: float,
         secrets: Mapping[str, pulumi.Output[str]] | None = None,
+        behind: Sequence[Ensured] = (),
     ) -> Ensured:
         plan = self._plan
         inputs = {
             "fleet": self._fleet,
             "playbook": name,
             "hosts": self._hosts,
-            "variables": self._machines.mirror.apply(lambda mirror: variables.variables(plan, name, mirror)),
+            "variables": self._site(name).apply(lambda site: variables.variables(plan, name, site)),
             "host_variables": self._addresses.apply(
                 lambda addresses: variables.host_variables(plan, name, addresses)
             ),
@@ -111,20 +119,25 @@ class Fleet(pulumi.ComponentResource):
             "roles": roles.digests(name),
             "after": [each.out("run") for each in after],
         }
-        gone_with_it = pulumi.ResourceOptions(deleted_with=self._cluster)
-        return Ensured(
-            Playbook, name, inputs, pulumi.ResourceOptions.merge(self._below, gone_with_it), seconds
-        )
+        own = pulumi.ResourceOptions(deleted_with=self._cluster, depends_on=list(behind))
+        return Ensured(Playbook, name, inputs, pulumi.ResourceOptions.merge(self._below, own), seconds)
 
-    def _prove(self, served: Ensured) -> None:
+    def _site(self, playbook: str) -> pulumi.Output[Site]:
+        """Only `access` waits for the certificate, so that a preview shows a new one nowhere else."""
+        door = (self._addresses, self._entrance.certificate) if playbook == "access" else ({}, "")
+        return pulumi.Output.all(self._machines.mirror, *door).apply(lambda known: Site(*known))
+
+    def _prove(self, served: Sequence[Ensured]) -> None:
         seconds = self._plan.budget.ready
         inputs = {
             "fleet": self._fleet,
-            "endpoint": self._endpoint,
+            "endpoint": self._entrance.url,
+            "authority": self._entrance.authority,
+            "through": self._gateway if self._plan.access.private else None,
             "model": self._plan.served_name,
-            "api_key": self._key,
+            "api_key": self._entrance.key,
             "hosts": self._hosts,
-            "served": served.out("run"),
+            "served": [each.out("run") for each in served],
             "deadline": seconds,
         }
         Ensured(Completion, "completion", inputs, self._below, seconds)
@@ -133,23 +146,10 @@ class Fleet(pulumi.ComponentResource):
         plan = self._plan
         return {
             **results.of_the_plan(plan),
-            "endpoint": self._endpoint,
-            "apiKey": pulumi.Output.secret(self._key),
+            **self._entrance.results(self._gateway),
             "hosts": self._addresses,
             "commands": self._addresses.apply(lambda addresses: results.commands(plan, addresses)),
-            "snippet": self._endpoint.apply(lambda endpoint: report.snippet(plan, endpoint)),
         }
-
-
-def _configured_key(name: str | None) -> pulumi.Output[str] | None:
-    if name is None:
-        return None
-    key = pulumi.Config().get_secret(name)
-    if key is None:
-        raise ConfigError(
-            [f"api_key: {name}: there is no such secret; run `pulumi config set --secret {name}`"]
-        )
-    return key
 
 
 def _addresses(records: Sequence[Mapping[str, Any]]) -> dict[str, str]:

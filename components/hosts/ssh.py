@@ -1,18 +1,20 @@
-"""Commands on hosts over SSH, strictly: one key pair, one known host key, a deadline for everything."""
+"""Commands on hosts and ways in over SSH, strictly: one key pair, one host key, a deadline for everything."""
 
 import base64
 import contextlib
+import select
 import shlex
+import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 import paramiko
 
 from components.hosts.inventory import known_name
 from components.hosts.record import HostRecord
-from stacks.errors import Unreachable
+from stacks.errors import Refusal, Unreachable
 
 CONNECT_SECONDS = 10.0
 KEEPALIVE_SECONDS = 15
@@ -20,6 +22,8 @@ MOST_OUTPUT = 1 << 20  # bytes per stream; the rest is read and dropped, so that
 MOST_SESSIONS = 8  # sshd allows ten per connection
 POLL_SECONDS = 0.005
 CHUNK = 1 << 15
+LOOPBACK = "127.0.0.1"
+PROHIBITED = 1  # RFC 4254, 5.1: SSH_OPEN_ADMINISTRATIVELY_PROHIBITED
 
 
 @dataclass(frozen=True)
@@ -79,6 +83,34 @@ def run(host: HostRecord, command: str, *, deadline: float, stdin: str = "", roo
             line.sessions.release()
 
 
+def tunnel(host: HostRecord, port: int, deadline: float) -> socket.socket:
+    """Return a socket that is connected to a port of a host's own loopback; the caller closes it.
+
+    Args:
+        host: Whose loopback it is.
+        port: TCP port.
+        deadline: Seconds for connecting.
+
+    Raises:
+        Unreachable: The host did not answer within the deadline, or nothing listens on the port.
+        Refusal: Its SSH server forwards nothing.
+    """
+    line = _line(host)
+    with _translated(host):
+        if not line.sessions.acquire(timeout=deadline):
+            raise TimeoutError(f"{MOST_SESSIONS} other commands ran on it for {deadline:g} s")
+        try:
+            far = _forwarded(line, host, port, time.monotonic() + deadline)
+        except BaseException:
+            line.sessions.release()
+            raise
+    ours, near = socket.socketpair()
+    down = threading.Thread(target=_pump_down, args=(far, near), daemon=True)
+    down.start()
+    threading.Thread(target=_pump_up, args=(near, far, down, line.sessions), daemon=True).start()
+    return ours
+
+
 def close_all() -> None:
     """End every pooled connection."""
     with _lines_lock:
@@ -95,18 +127,45 @@ def _line(host: HostRecord) -> _Line:
 
 
 def _session(line: _Line, host: HostRecord, end: float) -> paramiko.Channel:
-    """Open a session on the pooled connection, or on a new one where that has died."""
+    return _opened(line, host, end, lambda transport, timeout: transport.open_session(timeout=timeout))
+
+
+def _forwarded(line: _Line, host: HostRecord, port: int, end: float) -> paramiko.Channel:
+    def forward(transport: paramiko.Transport, timeout: float) -> paramiko.Channel:
+        here, there = (LOOPBACK, 0), (LOOPBACK, port)
+        return transport.open_channel("direct-tcpip", there, here, timeout=timeout)
+
+    try:
+        channel = _opened(line, host, end, forward)
+    except paramiko.ChannelException as refused:
+        if refused.code == PROHIBITED:
+            raise Refusal(
+                f"the SSH server of host {host.name} forwards no connection, and only through SSH its port "
+                f"{port} can be reached: allow it there (AllowTcpForwarding local)"
+            ) from None
+        raise Unreachable(f"nothing listens at {LOOPBACK}:{port} of host {host.name}") from None
+    channel.settimeout(None)
+    return channel
+
+
+def _opened(
+    line: _Line,
+    host: HostRecord,
+    end: float,
+    opener: Callable[[paramiko.Transport, float], paramiko.Channel],
+) -> paramiko.Channel:
+    """Open a channel on the pooled connection, or on a new one where that has died."""
     with line.connecting:
         if line.client is not None:
             try:
-                return _open(line.client, end)
+                return _open(line.client, end, opener)
             except paramiko.ChannelException:
-                raise  # the host lives and refuses; the other sessions on this connection go on
+                raise  # the host lives and refuses; the other channels on this connection go on
             except (paramiko.SSHException, OSError, EOFError):
                 pass
         _hang_up(line)
         line.client = _connect(host, end)
-        return _open(line.client, end)
+        return _open(line.client, end, opener)
 
 
 def _connect(host: HostRecord, end: float) -> paramiko.SSHClient:
@@ -135,9 +194,13 @@ def _connect(host: HostRecord, end: float) -> paramiko.SSHClient:
     return client
 
 
-def _open(client: paramiko.SSHClient, end: float) -> paramiko.Channel:
+def _open(
+    client: paramiko.SSHClient,
+    end: float,
+    opener: Callable[[paramiko.Transport, float], paramiko.Channel],
+) -> paramiko.Channel:
     timeout = max(0.1, min(CONNECT_SECONDS, end - time.monotonic()))
-    channel = _transport(client).open_session(timeout=timeout)
+    channel = opener(_transport(client), timeout)
     channel.settimeout(timeout)
     return channel
 
@@ -191,6 +254,44 @@ def _drain(channel: paramiko.Channel, out: bytearray, err: bytearray) -> bool:
         err += more[: max(0, MOST_OUTPUT - len(err))]
         taken += more
     return bool(taken)
+
+
+def _pump_down(far: paramiko.Channel, near: socket.socket) -> None:
+    """Carry what the host sends, and its end."""
+    with contextlib.suppress(OSError, EOFError):
+        while data := far.recv(CHUNK):
+            near.sendall(data)
+    with contextlib.suppress(OSError):
+        near.shutdown(socket.SHUT_WR)
+
+
+def _pump_up(
+    near: socket.socket,
+    far: paramiko.Channel,
+    down: threading.Thread,
+    sessions: threading.BoundedSemaphore,
+) -> None:
+    """Carry what the caller sends, and its end; clear both sides away when the caller has closed its own."""
+    try:
+        with contextlib.suppress(OSError, EOFError):
+            while data := near.recv(CHUNK):
+                far.sendall(data)
+            far.shutdown_write()
+            _wait_for_close(near)
+    finally:
+        far.close()
+        with contextlib.suppress(OSError):
+            near.shutdown(socket.SHUT_RDWR)
+        down.join()
+        near.close()
+        sessions.release()
+
+
+def _wait_for_close(near: socket.socket) -> None:
+    """Wait until the peer reads no more; that it writes no more is less, and known already."""
+    poll = select.poll()
+    poll.register(near, 0)  # POLLHUP is always reported
+    poll.poll()
 
 
 @contextlib.contextmanager

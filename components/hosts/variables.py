@@ -1,27 +1,46 @@
-"""The variables of each playbook, from the plan and the addresses. Pure."""
+"""The variables of each playbook, from the plan and what is known of the site. Pure."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from stacks.planning import commands
+from stacks.planning.membership import LOOPBACK
 from stacks.planning.plan import EngineGroup, FleetPlan
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def variables(plan: FleetPlan, playbook: str, mirror_url: str) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Site:
+    """What is known once there are machines.
+
+    Attributes:
+        mirror: Base URL of the site's mirror, which holds `wheels/` and `checkpoints/`.
+        addresses: Host name → address that the other members reach.
+        certificate: What the gateway shows, as PEM; empty without TLS.
+    """
+
+    mirror: str
+    addresses: Mapping[str, str]
+    certificate: str
+
+
+def variables(plan: FleetPlan, playbook: str, site: Site) -> dict[str, Any]:
     """Return the variables that all hosts share.
 
     Args:
         plan: The fleet.
-        playbook: `prepare`, `engine`, `checkpoint` or `serve`.
-        mirror_url: Base URL of the site's mirror, which holds `wheels/` and `checkpoints/`.
+        playbook: `prepare`, `access`, `engine`, `checkpoint` or `serve`.
+        site: What is known of its machines.
     """
-    mirror = mirror_url.rstrip("/")
+    mirror = site.mirror.rstrip("/")
     match playbook:
         case "prepare":
             return _prepare(plan)
+        case "access":
+            return _firewall(plan, site) | _gateway(plan, site)
         case "engine":
             return _engine(plan, mirror)
         case "checkpoint":
@@ -32,25 +51,19 @@ def variables(plan: FleetPlan, playbook: str, mirror_url: str) -> dict[str, Any]
 
 
 def host_variables(plan: FleetPlan, playbook: str, addresses: Mapping[str, str]) -> dict[str, dict[str, Any]]:
-    """Return host name → the variables of that host alone; only `serve` has some.
+    """Return host name → the variables of that host alone; only `access` and `serve` have some.
 
     Args:
         plan: The fleet.
         playbook: As for `variables`.
         addresses: Host name → address that the other members reach.
     """
-    if playbook != "serve":
-        return {}
-    groups = {group.name: group for group in plan.groups}
-    return {
-        command.host: {
-            "serve_rank": command.rank,
-            "serve_argv": list(command.argv),
-            "serve_env": dict(command.env),
-            "serve_ports": _ports(groups[command.group], command.rank),
-        }
-        for command in commands(plan, addresses)
-    }
+    match playbook:
+        case "access":
+            return {host.name: _access(plan, host.name, addresses[host.name]) for host in plan.hosts}
+        case "serve":
+            return _serve(plan, addresses)
+    return {}
 
 
 def _prepare(plan: FleetPlan) -> dict[str, Any]:
@@ -59,6 +72,49 @@ def _prepare(plan: FleetPlan) -> dict[str, Any]:
         # Hosts are alike; in the lab, where alone their memory is looked at, each carries one rank.
         "prepare_memory_mib": -(-plan.groups[0].memory.needed // 2**20),
         "prepare_disk_mib": plan.disk_mib,
+    }
+
+
+def _firewall(plan: FleetPlan, site: Site) -> dict[str, Any]:
+    return {
+        "firewall_members": [site.addresses[host.name] for host in plan.hosts],
+        "firewall_operators": list(plan.access.operators),
+        "firewall_sources": list(plan.access.sources),
+        "firewall_gateway_port": plan.access.port,
+    }
+
+
+def _gateway(plan: FleetPlan, site: Site) -> dict[str, Any]:
+    access, limits = plan.access, plan.access.limits
+    return {
+        "gateway_host": access.host,
+        "gateway_port": access.port,
+        "gateway_upstream": f"{_listener(plan, site.addresses)}:{plan.ports.http}",
+        "gateway_tls": access.tls != "off",
+        "gateway_certificate": site.certificate,
+        "gateway_routes": [route.model_dump(mode="json") for route in access.routes],
+        "gateway_metrics": list(access.metrics),
+        "gateway_sources": list(access.sources),
+        "gateway_body_mib": limits.body_mib,
+        "gateway_idle_seconds": limits.idle,
+        "gateway_total_seconds": limits.total,
+        "gateway_key_names": [key.name for key in access.keys],
+    }
+
+
+def _listener(plan: FleetPlan, addresses: Mapping[str, str]) -> str:
+    """Return where the rank that serves the API listens, as its command says."""
+    [argv] = [command.argv for command in commands(plan, addresses) if command.host == plan.head.host]
+    return argv[argv.index("--host") + 1]
+
+
+def _access(plan: FleetPlan, host: str, address: str) -> dict[str, Any]:
+    if host != plan.access.host:
+        return {"firewall_is_gateway": False, "firewall_guarded_ports": []}
+    return {
+        "firewall_is_gateway": True,
+        "firewall_guarded_ports": [plan.ports.http] if host == plan.head.host else [],
+        "gateway_listen": [LOOPBACK] if plan.access.private else [LOOPBACK, address],
     }
 
 
@@ -84,6 +140,19 @@ def _checkpoint(plan: FleetPlan, mirror: str) -> dict[str, Any]:
             {"path": path, "size": size, "sha256": digest}
             for path, (size, digest) in sorted(checkpoint.files.items())
         ],
+    }
+
+
+def _serve(plan: FleetPlan, addresses: Mapping[str, str]) -> dict[str, dict[str, Any]]:
+    groups = {group.name: group for group in plan.groups}
+    return {
+        command.host: {
+            "serve_rank": command.rank,
+            "serve_argv": list(command.argv),
+            "serve_env": dict(command.env),
+            "serve_ports": _ports(groups[command.group], command.rank),
+        }
+        for command in commands(plan, addresses)
     }
 
 

@@ -10,12 +10,15 @@ from pydantic import SecretStr  # noqa: TC002 -- pydantic reads it at run time
 from components.hosts.record import HostRecord  # noqa: TC001 -- pydantic reads it at run time
 from components.plugin.kind import Inputs, Kind, Outputs, Seen, new_incarnation
 from components.readiness import gate
-from components.readiness.endpoint import ask
+from components.readiness.endpoint import Door, ask
 from components.readiness.ranks import Ranks
-from components.readiness.verdict import Failed, Ready, judge_answer
-from stacks.errors import Incomplete, Refusal, Unreachable
+from components.readiness.verdict import Answer, Failed, Ready, judge_answer
+from stacks.errors import EffectError, Incomplete, Refusal
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
     from components.plugin.kind import Run
 
 READ_SECONDS = 20.0
@@ -27,19 +30,23 @@ class CompletionInputs(Inputs):
     Attributes:
         fleet: The fleet's id.
         endpoint: Base URL of the API, ending in /v1.
+        authority: The only authority whose certificates are trusted, as PEM; empty: those of this machine.
+        through: The host through which SSH leads to a private gateway; None where it is reached itself.
         model: Served name of the model.
         api_key: The API key.
         hosts: The hosts in rank order.
-        served: Nonce of the last run of `serve`; another one is gated again.
+        served: Nonces of the last runs of `serve` and `access`; others are gated again.
         deadline: Seconds until the first completion.
     """
 
     fleet: str
     endpoint: str
+    authority: str
+    through: HostRecord | None = None
     model: str
     api_key: SecretStr
     hosts: list[HostRecord]
-    served: str
+    served: list[str]
     deadline: float
 
 
@@ -91,6 +98,12 @@ class Completion(Kind[CompletionInputs, CompletionOutputs]):
         """Leave everything: a proof holds nothing."""
         del inputs, outputs, run
 
+    def bundle(self, inputs: CompletionInputs, found: Mapping[str, str], clean: Callable[[str], str]) -> Path:
+        """Keep what all hosts show, and what the gate saw."""
+        from components import bundles  # noqa: PLC0415 -- only a failure needs it
+
+        return bundles.write(inputs.fleet, "completion", inputs.hosts, found, clean)
+
 
 def _prove(inputs: CompletionInputs, incarnation: str, run: Run) -> CompletionOutputs:
     began = time.monotonic()
@@ -99,7 +112,7 @@ def _prove(inputs: CompletionInputs, incarnation: str, run: Run) -> CompletionOu
         verdict = gate.wait(
             gate.Goal(inputs.endpoint, inputs.model, inputs.deadline),
             ranks,
-            lambda: ask(inputs.endpoint, inputs.model, inputs.api_key.get_secret_value(), inputs.deadline),
+            lambda: _asked(inputs, inputs.deadline),
             run,
         )
         if isinstance(verdict, Failed):
@@ -114,7 +127,12 @@ def _proof(ready: Ready, incarnation: str, seconds: float) -> CompletionOutputs:
 
 
 def _ended(failed: Failed, ranks: Ranks, run: Run) -> str:
-    """Stop the fleet and return the sentence on why: survivors hold memory and look healthy."""
+    """Stop the fleet and return the sentence on why: survivors hold memory and look healthy.
+
+    Where only the way to them is not well, the ranks go on: they may have read for an hour.
+    """
+    if failed.spared:
+        return f"{failed.reason}; all ranks go on, mend this and run `pulumi up` again"
     run.progress(f"{failed.reason}; stopping all ranks")
     unconfirmed = ranks.stop(run.stop)
     stopped = f"all ranks but those on {', '.join(unconfirmed)} were" if unconfirmed else "all ranks were"
@@ -124,8 +142,13 @@ def _ended(failed: Failed, ranks: Ranks, run: Run) -> str:
 def _fault(inputs: CompletionInputs) -> str | None:
     """Return what is wrong with one completion, now."""
     try:
-        answer = ask(inputs.endpoint, inputs.model, inputs.api_key.get_secret_value(), READ_SECONDS)
-    except Unreachable as silent:
+        answer = _asked(inputs, READ_SECONDS)
+    except EffectError as silent:
         return str(silent)
     verdict = judge_answer(inputs.endpoint, inputs.model, answer)
     return verdict.reason if isinstance(verdict, Failed) else None
+
+
+def _asked(inputs: CompletionInputs, seconds: float) -> Answer:
+    door = Door(inputs.endpoint, inputs.authority, inputs.through)
+    return ask(door, inputs.model, inputs.api_key.get_secret_value(), seconds)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from components.readiness.verdict import Answer, Failed, Ready, Seen, judge, judge_silence, overdue, progress
 from components.readiness.watch import Watch
-from stacks.errors import Refusal
+from stacks.errors import Refusal, Unreachable
 
 if TYPE_CHECKING:
     import threading
@@ -61,10 +61,11 @@ def wait(goal: Goal, ranks: Watched, ask: Callable[[], Answer], run: Run) -> Rea
         run: Where progress is shown, and what ends the wait.
 
     Raises:
-        Refusal: The engine asked to finish.
+        Refusal: The engine asked to finish, or `ask` says that waiting is of no use.
     """
     began = time.monotonic()
-    asking = Watch(ask)
+    question = _Question(ask)
+    asking = Watch(question.put)
     silence, report = _Silence(goal, ranks, run), _Report(run, goal.seconds)
     try:
         while True:
@@ -73,7 +74,7 @@ def wait(goal: Goal, ranks: Watched, ask: Callable[[], Answer], run: Run) -> Rea
                 return verdict
             seen, passed = ranks.seen(), time.monotonic() - began
             if passed > goal.seconds:
-                return overdue(goal.endpoint, seen, goal.seconds)
+                return overdue(goal.endpoint, seen, goal.seconds, question.silence)
             report.tell(seen, passed)
             _pause(run, TICK_SECONDS)
     finally:
@@ -95,6 +96,21 @@ def _pause(run: Run, seconds: float) -> None:
         raise Refusal(
             "the wait for the first completion was interrupted; run `pulumi up` again to go on waiting"
         )
+
+
+class _Question:
+    """Remembers why the last question had no answer; None while one is waited for."""
+
+    def __init__(self, ask: Callable[[], Answer]) -> None:
+        self._ask = ask
+        self.silence: str | None = None
+
+    def put(self) -> Answer:
+        try:
+            return self._ask()
+        except Unreachable as silent:
+            self.silence = str(silent)
+            raise
 
 
 class _Silence:

@@ -25,6 +25,9 @@ CLOCKS_APART: Final = 5.0
 REPLACEMENT: Final = "\ufffd"
 """What a decoder puts where bytes are no text."""
 
+RAW: Final = "/tokenize"
+"""A path of the engine that no client needs: what comes back to it says whether all such paths are closed."""
+
 _FINISHED = ("stop", "length")
 _LONGEST = 200
 
@@ -62,12 +65,16 @@ class Answer:
     Attributes:
         status: HTTP status.
         body: The body as text.
+        gateway: The gateway's word for its reason where it answered itself; empty where the engine did.
         without_key: HTTP status of the list of models when it is asked for without a key.
+        leaked: HTTP status of a path that the gateway must keep closed; None where it does, or nobody asked.
     """
 
     status: int
     body: str
-    without_key: int | None
+    gateway: str = ""
+    without_key: int | None = None
+    leaked: int | None = None
 
 
 @dataclass(frozen=True)
@@ -87,9 +94,11 @@ class Failed:
 
     Attributes:
         reason: One sentence without its full stop.
+        spared: Whether the ranks are not at fault: they may go on while somebody mends the way to them.
     """
 
     reason: str
+    spared: bool = False
 
 
 def judge(endpoint: str, model: str, ranks: Sequence[Seen], answer: Answer | None) -> Ready | Failed | None:
@@ -106,12 +115,19 @@ def judge(endpoint: str, model: str, ranks: Sequence[Seen], answer: Answer | Non
 
 def judge_answer(endpoint: str, model: str, answer: Answer) -> Ready | Failed:
     """Return the verdict on an answer alone."""
+    if answer.gateway:
+        return Failed(_turned_away(endpoint, answer), spared=True)
     if answer.status != HTTPStatus.OK:
         return Failed(_refused(endpoint, model, answer))
     if answer.without_key not in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}:
         return Failed(
             f"{endpoint}/models answered {answer.without_key} without a key, and must answer 401: "
-            f"the engine was started without VLLM_API_KEY"
+            f"what answers there is not the gateway of this fleet"
+        )
+    if answer.leaked is not None:
+        return Failed(
+            f"{RAW} answered {answer.leaked} beside {endpoint}, and must answer 404: "
+            f"the gateway lets the engine's own paths through"
         )
     faults, text = _generated(model, answer.body)
     if faults:
@@ -139,10 +155,17 @@ def judge_silence(endpoint: str, ranks: Sequence[Seen], seconds: float, now: flo
     return Failed(f"{endpoint} has not answered a chat completion for {seconds:.0f} s: {_blame(since)}")
 
 
-def overdue(endpoint: str, ranks: Sequence[Seen], seconds: float) -> Failed:
-    """Return the verdict at the deadline: what each rank was doing."""
-    doing = "; ".join(f"rank {rank.rank} on {rank.host} {_doing(rank)}" for rank in ranks)
-    return Failed(f"{endpoint} gave no completion within {seconds:.0f} s: {doing}")
+def overdue(endpoint: str, ranks: Sequence[Seen], seconds: float, silence: str | None) -> Failed:
+    """Return the verdict at the deadline: what each rank was doing.
+
+    Args:
+        endpoint: Base URL, ending in /v1.
+        ranks: The ranks.
+        seconds: The deadline.
+        silence: Why the last question had no answer; None if it is still waited for.
+    """
+    why = f" ({silence})" if silence else ""
+    return Failed(f"{endpoint} gave no completion within {seconds:.0f} s{why}: {progress(ranks)}")
 
 
 def progress(ranks: Sequence[Seen]) -> str:
@@ -150,11 +173,28 @@ def progress(ranks: Sequence[Seen]) -> str:
     return "; ".join(f"rank {rank.rank} on {rank.host} {_doing(rank)}" for rank in ranks)
 
 
+def _turned_away(endpoint: str, answer: Answer) -> str:
+    """Return why the gateway itself refused a chat completion with the fleet's own key."""
+    match answer.gateway:
+        case "no-key":
+            return f"the gateway at {endpoint} does not know the fleet's API key ({answer.status})"
+        case "source":
+            return (
+                f"the gateway at {endpoint} does not let this machine in ({answer.status}): add its address "
+                f"to access.sources"
+            )
+        case "not-allowed":
+            return f"the gateway at {endpoint} lets no chat completion through ({answer.status})"
+    said = _error_text(answer.body)
+    return f"the gateway at {endpoint} answered a chat completion with {answer.status} ({said})"
+
+
 def _refused(endpoint: str, model: str, answer: Answer) -> str:
     said = _error_text(answer.body)
     if answer.status in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}:
         return (
-            f"{endpoint} refuses the fleet's API key ({answer.status}): its engine was started with another"
+            f"the engine behind {endpoint} refuses the gateway's key ({answer.status}): "
+            f"it was started with another"
         )
     if answer.status == HTTPStatus.NOT_FOUND:
         return f"{endpoint} serves no model named {model} ({answer.status}: {said})"

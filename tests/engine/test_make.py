@@ -71,7 +71,7 @@ def checkout(tmp_path: Path) -> Checkout:
 
 def test_a_stack_is_made_looked_at_and_taken_away_beside_an_untouched_file(checkout: Checkout) -> None:
     preview = checkout.drive("preview")
-    assert "14 to create" in preview.stdout, preview.stderr
+    assert "17 to create" in preview.stdout, preview.stderr
     outputs = checkout.drive("outputs")
     assert json.loads(outputs.stdout) == {}
     assert checkout.changed() == ""
@@ -88,21 +88,22 @@ def test_a_salt_that_pulumi_left_in_the_stack_file_by_hand_is_no_obstacle(
     Pulumi(checkout.home, tmp_path / "state", "lab").run("stack", "init", "lab")
     assert "encryptionsalt" in (checkout.home / STACK_FILE).read_text()
     preview = checkout.drive("preview")
-    assert "14 to create" in preview.stdout, preview.stderr
+    assert "17 to create" in preview.stdout, preview.stderr
     again = checkout.drive("preview")
     assert again.returncode == 0, again.stderr
 
 
 def test_a_secret_that_was_set_with_the_passphrase_of_make_is_read(checkout: Checkout) -> None:
     file = checkout.home / STACK_FILE
-    assert "14 to create" in checkout.drive("preview").stdout
-    file.write_text(file.read_text().replace("    workload:", "    api_key: apiKey\n    workload:"))
+    assert "17 to create" in checkout.drive("preview").stdout
+    keys = "      keys: [{name: own, secret: apiKey}]\n"
+    file.write_text(file.read_text().replace("    access:\n", f"    access:\n{keys}"))
     refused = checkout.drive("preview")
     assert "`pulumi config set --secret apiKey`" in refused.stdout
-    checkout.set_secret("apiKey", "rk-own")
+    checkout.set_secret("apiKey", "rk-own-0123456789abcdef")
     preview = checkout.drive("preview")
-    assert "13 to create" in preview.stdout, preview.stderr
-    assert "rk-own" not in f"{file.read_text()}{preview.stdout}"
+    assert "16 to create" in preview.stdout, preview.stderr
+    assert "rk-own-0123456789abcdef" not in f"{file.read_text()}{preview.stdout}"
 
 
 @pytest.mark.parametrize("verb", ["outputs", "down"])

@@ -212,6 +212,8 @@ def _nspawn(machine: Machine, mount_point: Path) -> list[str]:
         f"--directory={mount_point}",
         f"--machine={machine.title}",
         f"--network-namespace-path={links.NAMESPACES / machine.title}",
+        # Withheld by the launcher where it did not make the namespace; a host has a firewall of its own.
+        "--capability=CAP_NET_ADMIN",
         "--register=no",
         "--keep-unit",
         "--settings=no",

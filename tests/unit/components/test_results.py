@@ -1,11 +1,13 @@
 """What a stack's outputs say of its plan, for every stack that ships."""
 
 import json
+import shlex
 
 import pytest
 
 from components import results
 from tests.factories import stacks
+from tests.factories.hosts import KEY, host
 
 
 @pytest.mark.parametrize("name", stacks.NAMES)
@@ -26,3 +28,14 @@ def test_a_contract_says_what_a_client_has_to_set() -> None:
     assert contract["efforts"][0] == "xhigh"
     assert contract["sampling"]["top_k"] == 20
     assert contract["timeout"] == 3600
+
+
+def test_a_private_endpoint_comes_with_the_line_that_opens_it() -> None:
+    access = stacks.planned("lab", {"access.sources": []}).access
+    record = host("host-0", address="10.0.0.2", port=2222, identity_file="/my keys/fleet")
+    line = results.reach(access, record.model_dump())
+    words = shlex.split(line)
+    assert words[:6] == ["ssh", "-N", "-F", "none", "-L", "8443:127.0.0.1:8443"]
+    assert words[words.index("-i") + 1] == "/my keys/fleet"
+    assert f"KnownHostsCommand=/bin/echo [10.0.0.2]:2222 {KEY}" in words
+    assert words[-1] == "root@10.0.0.2"

@@ -25,18 +25,26 @@ def test_a_lock_is_refused_to_others_by_name(capsys: pytest.CaptureFixture[str])
     assert (holder["owner"], holder["name"], holder["controller"]) == ("one", "serve", "here/boot/7/9")
 
 
-@pytest.mark.parametrize("name", ["prepare", "engine", "checkpoint", "serve"])
+@pytest.mark.parametrize("name", ["prepare", "engine", "checkpoint", "access", "serve"])
 def test_the_owner_may_take_its_lock_again(name: str) -> None:
     assert lock.main("take", "lab", name, "one", "here") == 0
     assert lock.main("take", "lab", name, "one", "here") == 0
 
 
-def test_engine_and_checkpoint_run_side_by_side_and_nothing_else_does(root: Path) -> None:
+def test_engine_checkpoint_and_access_run_side_by_side_and_nothing_else_does(root: Path) -> None:
     assert lock.main("take", "lab", "engine", "one", "here") == 0
     assert lock.main("take", "lab", "checkpoint", "two", "here") == 0
-    assert lock.main("take", "lab", "serve", "three", "here") == lock.REFUSED
-    assert lock.main("take", "lab", "engine", "four", "here") == lock.REFUSED
-    assert {file.stem for file in (root / "lab").iterdir()} == {"engine", "checkpoint"}
+    assert lock.main("take", "lab", "access", "three", "here") == 0
+    assert lock.main("take", "lab", "serve", "four", "here") == lock.REFUSED
+    assert lock.main("take", "lab", "access", "five", "here") == lock.REFUSED
+    assert {file.stem for file in (root / "lab").iterdir()} == {"engine", "checkpoint", "access"}
+
+
+@pytest.mark.parametrize("name", ["prepare", "serve"])
+def test_prepare_and_serve_run_alone(name: str) -> None:
+    assert lock.main("take", "lab", name, "one", "here") == 0
+    for other in ("prepare", "engine", "checkpoint", "access", "serve"):
+        assert lock.main("take", "lab", other, "two", "here") == lock.REFUSED
 
 
 def test_ended_owners_are_displaced(root: Path) -> None:

@@ -3,9 +3,9 @@
 
 Usage: lock.py take|release FLEET NAME OWNER [CONTROLLER [ENDED-OWNER…]]
 
-One file per playbook below /run/lock/rackstack/FLEET says who holds it. `engine` and `checkpoint` may be
-held side by side, every other pair excludes one another. `take` prints what is held by others (JSON) and
-exits with 3 when it was refused; owners named as ended are displaced.
+One file per playbook below /run/lock/rackstack/FLEET says who holds it. `engine`, `checkpoint` and `access`
+may be held side by side, every other pair excludes one another. `take` prints what is held by others (JSON)
+and exits with 3 when it was refused; owners named as ended are displaced.
 """
 
 import fcntl
@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 ROOT = Path("/run/lock/rackstack")
-SIDE_BY_SIDE = {"engine", "checkpoint"}
+SIDE_BY_SIDE = {"engine", "checkpoint", "access"}
 REFUSED = 3
 
 
@@ -60,17 +60,22 @@ def obstacles(folder: Path, name: str, owner: str, ended: tuple[str, ...]) -> li
     found = []
     for file in folder.glob("*.json"):
         holder = json.loads(file.read_text(encoding="utf-8"))
-        if holder["owner"] in (owner, *ended) or {name, holder["name"]} == SIDE_BY_SIDE:
+        if holder["owner"] in (owner, *ended) or side_by_side(name, holder["name"]):
             continue
         age = int(time.time() - file.stat().st_mtime) // 60
         found.append({**holder, "minutes": str(age), "file": str(file)})
     return found
 
 
+def side_by_side(one: str, other: str) -> bool:
+    """Return whether two playbooks may be run at the same time."""
+    return one != other and {one, other} <= SIDE_BY_SIDE
+
+
 def take(folder: Path, name: str, owner: str, controller: str) -> None:
     """Write who holds the lock; what ended owners left for the same or an excluded name goes."""
     for file in folder.glob("*.json"):
-        if {name, file.stem} != SIDE_BY_SIDE:
+        if not side_by_side(name, file.stem):
             file.unlink()
     draft = folder / f"{name}.draft"
     draft.write_text(json.dumps({"name": name, "owner": owner, "controller": controller}), encoding="utf-8")

@@ -76,10 +76,11 @@ def _inputs(endpoint: str, **changed: Any) -> CompletionInputs:
     fields: dict[str, Any] = {
         "fleet": "lab-123456",
         "endpoint": endpoint,
+        "authority": "",
         "model": "tiny",
         "api_key": SecretStr(KEY),
         "hosts": [host("lab-0"), host("lab-1")],
-        "served": "1",
+        "served": ["1", "1"],
         "deadline": 5.0,
     }
     return CompletionInputs(**(fields | changed))
@@ -96,7 +97,8 @@ def test_ready_is_a_completion(hosts: Hosts, engine: FakeEngine) -> None:
 def test_an_engine_that_is_not_there_yet_is_waited_for(hosts: Hosts) -> None:
     run = FakeRun()
     with pytest.raises(
-        Refusal, match=r"gave no completion within 0 s: rank 0 on lab-0 is running: Loading; "
+        Refusal,
+        match=r"no completion within 0 s \(nothing listens at http:\S+\): rank 0 on lab-0 is running: Load",
     ):
         Completion().create(_inputs("http://127.0.0.1:1/v1", deadline=0.3), run)
     assert "0 s of 0 s: rank 0 on lab-0 is running: Loading; rank 1 on lab-1 is running: Loading" in run.said
@@ -148,15 +150,29 @@ def test_hosts_that_could_not_be_stopped_are_named(
         Completion().create(_inputs(engine.endpoint), FakeRun())
 
 
-@pytest.mark.usefixtures("hosts")
-def test_the_key_is_in_no_message(engine: FakeEngine) -> None:
+def test_a_gateway_that_does_not_know_the_key_ends_the_wait_and_no_rank(
+    hosts: Hosts, engine: FakeEngine
+) -> None:
     engine.held.set()
     engine.key = "rk-other"
     run = FakeRun()
     with pytest.raises(Refusal) as refused:
         Completion().create(_inputs(engine.endpoint), run)
-    assert "refuses the fleet's API key" in str(refused.value)
+    assert str(refused.value) == (
+        f"the gateway at {engine.endpoint} does not know the fleet's API key (401); "
+        "all ranks go on, mend this and run `pulumi up` again"
+    )
+    assert not hosts.stopped
     assert KEY not in "\n".join([str(refused.value), *run.said])
+
+
+def test_an_endpoint_that_cannot_be_trusted_ends_the_wait_and_no_rank(
+    hosts: Hosts, engine: FakeEngine
+) -> None:
+    endpoint = engine.endpoint.replace("http://", "https://")
+    with pytest.raises(Refusal, match="speaks no TLS that this machine understands"):
+        Completion().create(_inputs(endpoint), FakeRun())
+    assert not hosts.stopped
 
 
 def test_an_interrupt_is_heard_at_once_and_stops_nothing(hosts: Hosts, engine: FakeEngine) -> None:
@@ -171,7 +187,7 @@ def test_an_interrupt_is_heard_at_once_and_stops_nothing(hosts: Hosts, engine: F
 
 def test_an_update_proves_it_again_under_the_same_incarnation(hosts: Hosts, engine: FakeEngine) -> None:
     engine.held.set()
-    old, new = _inputs(engine.endpoint), _inputs(engine.endpoint, served="2")
+    old, new = _inputs(engine.endpoint), _inputs(engine.endpoint, served=["1", "2"])
     assert Completion().update(old, new, BEFORE, FakeRun()).incarnation == "1"
     assert len(engine.asked) == 1
     assert not hosts.stopped
@@ -195,3 +211,9 @@ def test_a_look_asks_once(engine: FakeEngine) -> None:
 def test_a_look_at_a_dead_endpoint_is_drift() -> None:
     seen = Completion().read(_inputs("http://127.0.0.1:1/v1"), BEFORE, FakeRun())
     assert seen.drift == {"endpoint": {"completion": "nothing listens at http://127.0.0.1:1/v1"}}
+
+
+def test_a_look_at_what_cannot_be_trusted_is_drift(engine: FakeEngine) -> None:
+    endpoint = engine.endpoint.replace("http://", "https://")
+    seen = Completion().read(_inputs(endpoint), BEFORE, FakeRun())
+    assert f"{endpoint} speaks no TLS" in seen.drift["endpoint"]["completion"]

@@ -13,7 +13,7 @@ from components.readiness.verdict import Answer, Failed, Ready, Seen, judge, jud
 from tests.factories.units import shown
 
 CASES = Path(__file__).parents[3] / "cases" / "readiness"
-ENDPOINT, MODEL = "http://a:8000/v1", "tiny"
+ENDPOINT, MODEL = "https://a:8443/v1", "tiny"
 
 
 def _cases(name: str) -> list[Any]:
@@ -23,13 +23,15 @@ def _cases(name: str) -> list[Any]:
 
 def _answer(case: dict[str, Any]) -> Answer:
     body = case["body"] if isinstance(case["body"], str) else json.dumps(case["body"])
-    return Answer(case["status"], body, case.get("without_key", 401))
+    return Answer(
+        case["status"], body, case.get("gateway", ""), case.get("without_key", 401), case.get("leaked")
+    )
 
 
 def _expected(case: dict[str, Any]) -> Ready | Failed | None:
     if "ready" in case:
         return Ready(case["ready"])
-    return Failed(case["failed"]) if "failed" in case else None
+    return Failed(case["failed"], case.get("spared", False)) if "failed" in case else None
 
 
 def _seen(rank: int, case: dict[str, Any]) -> Seen:
@@ -68,7 +70,9 @@ DOING = (
 
 
 def test_the_deadline_names_what_each_rank_was_doing() -> None:
-    assert overdue(ENDPOINT, RANKS, 300) == Failed(f"{ENDPOINT} gave no completion within 300 s: {DOING}")
+    said = f"{ENDPOINT} gave no completion within 300 s"
+    assert overdue(ENDPOINT, RANKS, 300, None) == Failed(f"{said}: {DOING}")
+    assert overdue(ENDPOINT, RANKS, 300, "nobody is there") == Failed(f"{said} (nobody is there): {DOING}")
 
 
 def test_progress_says_what_each_rank_does() -> None:
