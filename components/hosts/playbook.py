@@ -14,7 +14,7 @@ from components.plugin.kind import Inputs, Kind, Outputs, Seen, new_incarnation
 from stacks.errors import EffectError, Incomplete, Refusal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from components.hosts.events import RunVerdict
     from components.hosts.ssh import Answer
@@ -93,16 +93,15 @@ class Playbook(Kind[PlaybookInputs, PlaybookOutputs]):
         return made
 
     def read(self, inputs: PlaybookInputs, outputs: PlaybookOutputs, run: Run) -> Seen[PlaybookOutputs]:
-        """Compare what one command per host prints with what the last good run should have left."""
+        """Compare what one look per host shows with what the last good run left."""
         del run
         expected = {host.name: _expected(inputs, outputs, host) for host in inputs.hosts}
-        commands = {name: markers.command(inputs.fleet, each) for name, each in expected.items()}
         drift: Drift = {}
-        for name, answer in _ask(inputs.hosts, commands).items():
+        for name, answer in _look(inputs.hosts, inputs.fleet).items():
             found = (
                 {"host": str(answer)}
                 if isinstance(answer, EffectError)
-                else markers.drift(answer.out, expected[name])
+                else markers.drift(answer.out, answer.err, expected[name])
             )
             if found:
                 drift[name] = found
@@ -122,6 +121,12 @@ class Playbook(Kind[PlaybookInputs, PlaybookOutputs]):
     def delete(self, inputs: PlaybookInputs, outputs: PlaybookOutputs, run: Run) -> None:
         """Undo the playbook on every host that answers and still is in the state of this incarnation."""
         _undo(inputs, outputs, inputs.hosts, run)
+
+    def bundle(self, inputs: PlaybookInputs, found: Mapping[str, str], clean: Callable[[str], str]) -> Path:
+        """Keep what all hosts show."""
+        from components import bundles  # noqa: PLC0415 -- only a failure needs it
+
+        return bundles.write(inputs.fleet, inputs.playbook, inputs.hosts, found, clean)
 
 
 def _perform(inputs: PlaybookInputs, nonce: str, run: Run, kept: PlaybookOutputs) -> None:
@@ -213,21 +218,35 @@ def _carry_out(
 
 
 def _ask(hosts: Sequence[HostRecord], commands: Mapping[str, str]) -> dict[str, Answer | EffectError]:
-    """Run one command on each host at the same time; what one host does not answer holds nobody up."""
-    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 -- keeps the import of the kind cheap
-
+    """Run one command on each host."""
     from components.hosts import ssh  # noqa: PLC0415 -- brings paramiko, which only a look needs
 
-    def ask(host: HostRecord) -> Answer | EffectError:
+    return _of_each(hosts, lambda host: ssh.run(host, commands[host.name], deadline=LOOK_SECONDS))
+
+
+def _look(hosts: Sequence[HostRecord], fleet: str) -> dict[str, Answer | EffectError]:
+    """Look at each host."""
+    from components.hosts import looking  # noqa: PLC0415 -- brings paramiko, which only a look needs
+
+    return _of_each(hosts, lambda host: looking.look(host, fleet, LOOK_SECONDS))
+
+
+def _of_each(
+    hosts: Sequence[HostRecord], ask: Callable[[HostRecord], Answer]
+) -> dict[str, Answer | EffectError]:
+    """Ask all hosts at the same time; what one host does not answer holds nobody up."""
+    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 -- keeps the import of the kind cheap
+
+    def answer(host: HostRecord) -> Answer | EffectError:
         try:
-            return ssh.run(host, commands[host.name], deadline=LOOK_SECONDS)
+            return ask(host)
         except EffectError as error:
             return error
 
     if not hosts:
         return {}
     with ThreadPoolExecutor(len(hosts)) as pool:
-        return dict(zip([host.name for host in hosts], pool.map(ask, hosts), strict=True))
+        return dict(zip([host.name for host in hosts], pool.map(answer, hosts), strict=True))
 
 
 def _expected(inputs: PlaybookInputs, outputs: PlaybookOutputs, host: HostRecord) -> markers.Expected:

@@ -46,24 +46,42 @@ def test_a_rank_older_than_what_it_was_started_from_has_to_be_started(file: Path
     assert look.stale(ACTIVE, ARGV, ARGV, [str(file)]) == f"{file} changed after it was started"
 
 
-def test_a_port_is_busy_by_somebody_else_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    lines = """LISTEN 0 5 0.0.0.0:8000 0.0.0.0:* users:(("python3",pid=11,fd=3))
-LISTEN 0 5 [::]:29600 [::]:* users:(("vllm",pid=12,fd=3))
-LISTEN 0 5 *:22 *:* users:(("sshd",pid=13,fd=3))
-"""
-    groups = {"11": "0::/system.slice/thief.service\n", "12": "0::/system.slice/rank.service\n"}
-    monkeypatch.setattr(look.subprocess, "run", lambda *_, **__: type("Answer", (), {"stdout": lines}))
-    monkeypatch.setattr(look, "control_group", groups.__getitem__)
-    monkeypatch.setattr(look, "process_argv", lambda pid: ["python3", pid])
-    (sentence,) = look.busy([8000, 29600], "rank.service")
-    assert sentence == "port 8000 is taken by 'python3 11' (process 11 of thief.service)"
+def test_a_rank_that_somebody_else_started_has_to_be_started(tmp_path: Path) -> None:
+    marker = tmp_path / "serve.json"
+    assert look.restarted("f01", marker) == ""
+    for text in ("{", "[]", "{}", '{"facts": {"invocation": "f01"}}'):
+        marker.write_text(text)
+        assert look.restarted("f01", marker) == ""
+    marker.write_text('{"facts": {"invocation": "f00"}}')
+    assert look.restarted("f01", marker) == "it was started again by something else"
+
+
+@pytest.mark.parametrize(
+    ("freezer", "state", "reason"),
+    [
+        ("running", "S", ""),
+        ("running", "T", "its process 12 is stopped"),
+        ("frozen", "S", "its process 12 is stopped"),
+    ],
+)
+def test_a_rank_with_a_process_that_is_stopped_has_to_be_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, freezer: str, state: str, reason: str
+) -> None:
+    group = tmp_path / "system.slice" / "rank.service"
+    group.mkdir(parents=True)
+    (group / "cgroup.procs").write_text("12\n")
+    monkeypatch.setattr(look, "CGROUPS", (tmp_path / "absent", tmp_path))
+    monkeypatch.setattr(look, "process_state", lambda _: state)
+    assert look.held({"ControlGroup": "/system.slice/rank.service", "FreezerState": freezer}) == reason
+    assert look.held({"ControlGroup": "", "FreezerState": freezer}) == ""
 
 
 def test_all_lacks_of_a_machine_are_named_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     wanted: dict[str, Any] = {"fleet": "lab", "memory_mib": 1 << 40, "disk_mib": 1 << 40}
+    wanted |= {"now": 0, "clock_seconds": 60}
     monkeypatch.setattr(survey, "systemd_version", lambda: 200)
     lacks = list(survey.machine_lacks(wanted))
-    assert [lack.split()[0] for lack in lacks] == ["memory", "/opt", "systemd"]
+    assert [lack.split()[0] for lack in lacks] == ["memory", "/opt", "its", "systemd"]
 
 
 def test_a_missing_package_comes_with_its_reason_and_is_not_named_twice() -> None:

@@ -85,7 +85,7 @@ def test_a_refusal_names_the_host_and_is_one_sentence(path: Path) -> None:
 def test_every_playbook_has_its_way_back() -> None:
     playbooks = {path.stem for path in PLAYBOOKS.glob("*.yml")}
     forth = {stem for stem in playbooks if not stem.endswith(".undo")}
-    assert forth == {"prepare", "engine", "checkpoint", "serve"}
+    assert forth == {"prepare", "engine", "checkpoint", "access", "serve"}
     assert playbooks - forth == {f"{stem}.undo" for stem in forth}
 
 

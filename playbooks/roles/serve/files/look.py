@@ -1,21 +1,28 @@
 # ruff: noqa: INP001 - a program for the host, not part of a package
 """Say what the rank on this host does now.
 
-Usage: look.py WANTED (JSON: unit, argv, ports, files)
+Usage: look.py WANTED (JSON: unit, argv, files, marker)
 
-Prints JSON: `busy` (one sentence per planned port that somebody else has), `stale` (why the rank has to be
-started, or empty), `invocation` and `argv` of the running process.
+Prints JSON: `stale` (why the rank has to be started, or empty), `invocation` and `argv` of the running
+process.
 """
 
 import datetime as dt
 import json
-import re
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
-PROPERTIES = ("ActiveState", "InvocationID", "MainPID", "ExecMainStartTimestamp")
+PROPERTIES = (
+    "ActiveState",
+    "InvocationID",
+    "MainPID",
+    "ExecMainStartTimestamp",
+    "ControlGroup",
+    "FreezerState",
+)
+CGROUPS = (Path("/sys/fs/cgroup"), Path("/sys/fs/cgroup/systemd"))
 
 
 def main(wanted: str) -> None:
@@ -24,8 +31,9 @@ def main(wanted: str) -> None:
     state = unit_state(want["unit"])
     argv = process_argv(state["MainPID"])
     answer = {
-        "busy": list(busy(want["ports"], want["unit"])),
-        "stale": stale(state, argv, want["argv"], want["files"]),
+        "stale": stale(state, argv, want["argv"], want["files"])
+        or restarted(state["InvocationID"], Path(want["marker"]))
+        or held(state),
         "invocation": state["InvocationID"],
         "argv": argv,
     }
@@ -66,30 +74,35 @@ def timestamp(text: str) -> float:
     return dt.datetime.strptime(moment, "%a %Y-%m-%d %H:%M:%S.%f %z").timestamp()
 
 
-def busy(ports: Sequence[int], unit: str) -> Iterator[str]:
-    """Yield a sentence per port that a process outside the unit listens on."""
-    answer = subprocess.run(["ss", "-Hltnp"], capture_output=True, text=True, check=True).stdout
-    for line in answer.splitlines():
-        port = int(line.split()[3].rpartition(":")[2])
-        pids = re.findall(r"pid=(\d+)", line)
-        if port in ports and not any(unit in control_group(pid) for pid in pids):
-            owners = [owner(pid) for pid in pids] or ["something without a process"]
-            yield f"port {port} is taken by {' and '.join(owners)}"
+def restarted(invocation: str, marker: Path) -> str:
+    """Return that somebody else started the rank, where the last run wrote down another start.
 
-
-def control_group(pid: str) -> str:
-    """Return the control groups of the process."""
+    A rank that was started alone has lost its peers, and they wait for the one that is gone.
+    """
     try:
-        return Path(f"/proc/{pid}/cgroup").read_text(encoding="utf-8")
+        known = json.loads(marker.read_text(encoding="utf-8"))["facts"]["invocation"]
+    except (OSError, ValueError, LookupError, TypeError):
+        return ""
+    return "" if known == invocation else "it was started again by something else"
+
+
+def held(state: dict[str, str]) -> str:
+    """Return which process is stopped or frozen, or an empty text."""
+    group = state["ControlGroup"].lstrip("/")
+    members = [root / group / "cgroup.procs" for root in CGROUPS if group]
+    for pid in next((path.read_text("ascii").split() for path in members if path.exists()), []):
+        if state["FreezerState"] == "frozen" or process_state(pid) in ("T", "t"):
+            return f"its process {pid} is stopped"
+    return ""
+
+
+def process_state(pid: str) -> str:
+    """Return the letter that the kernel has for the state of a process; empty when there is none."""
+    try:
+        shown = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
         return ""
-
-
-def owner(pid: str) -> str:
-    """Return the process's command, its number and its unit."""
-    name = " ".join(process_argv(pid))[:80] or "a process that ended"
-    units = re.findall(r"[^/\n]+\.(?:service|scope)", control_group(pid))
-    return f"{name!r} (process {pid}{f' of {units[-1]}' if units else ''})"
+    return shown.rpartition(")")[2].split()[0]
 
 
 if __name__ == "__main__":

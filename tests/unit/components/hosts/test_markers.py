@@ -1,5 +1,6 @@
-"""What a look at one host means, by case file; and that the command is one that a shell understands."""
+"""What a look at one host means, by case file; and that its command is one that a shell understands."""
 
+import json
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -7,24 +8,38 @@ from typing import Any
 import pytest
 import yaml
 
-from components.hosts.markers import Expected, command, drift, marker
+from components.hosts.markers import PROGRAM, Expected, drift, look_command, marker, marker_command
 
 CASES = yaml.safe_load((Path(__file__).parents[3] / "cases" / "hosts" / "markers.yaml").read_text())
-VARIABLES = {"engine_home": "/nonexistent/an engine", "checkpoint_home": "/nonexistent/it's"}
-
-
-def _expected(playbook: str, variables: dict[str, Any]) -> Expected:
-    return Expected(playbook, "i.1", {"role": "d1"}, variables)
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case["name"] for case in CASES])
 def test_drift(case: dict[str, Any]) -> None:
-    expected = _expected(case["playbook"], case.get("variables", {}))
-    assert drift("\x1e".join(case["sections"]), expected) == case["drift"]
+    expected = Expected(case["playbook"], "i.1", {"role": "d1"}, case.get("variables", {}))
+    whole = {case["playbook"]: {"marker": case.get("marker"), "now": case.get("now", {})}}
+    assert drift(case.get("raw", json.dumps(whole)), case.get("err", ""), expected) == case["drift"]
 
 
-@pytest.mark.parametrize("playbook", ["prepare", "engine", "checkpoint", "serve"])
-def test_a_host_on_which_nothing_is_there_answers_too(playbook: str) -> None:
-    text = command("no-such-fleet", _expected(playbook, VARIABLES))
-    done = subprocess.run(["sh", "-c", text], capture_output=True, text=True, check=True)
-    assert marker(done.stdout) is None
+def test_a_host_on_which_nothing_is_there_answers_too() -> None:
+    done = subprocess.run(
+        ["sh", "-c", look_command("no such; fleet")],
+        input=PROGRAM.read_text(),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    expected = Expected("prepare", "i.1", {}, {})
+    assert drift(done.stdout, done.stderr, expected) == {"prepare": "no run has finished here"}
+
+
+@pytest.mark.parametrize(
+    "answer", ["", "{", "[1]", '{"run": 1, "roles": {}}', "[" * 100_000], ids=lambda text: text[:8]
+)
+def test_what_is_no_marker_is_none(answer: str) -> None:
+    assert marker(answer) is None
+
+
+def test_a_marker_is_shown_by_one_command() -> None:
+    text = marker_command("no such; fleet", "prepare")
+    done = subprocess.run(["sh", "-c", text], capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("", "")
