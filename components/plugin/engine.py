@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections import deque
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
 
 import grpc
 from pulumi.runtime.proto import engine_pb2, engine_pb2_grpc
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
 
     from components.plugin.redaction import Redactor
 
+MOST_LINES: Final = 5000
 SEVERITIES = {"debug": engine_pb2.DEBUG, "info": engine_pb2.INFO, "warning": engine_pb2.WARNING}
 
 
@@ -36,22 +38,30 @@ class EngineLog:
 
 @dataclass(frozen=True)
 class EngineRun:
-    """One call of a kind; fulfils `components.plugin.kind.Run`."""
+    """One call of a kind; fulfils `components.plugin.kind.Run`.
+
+    Attributes:
+        told: The last lines that were shown while it ran.
+    """
 
     name: str
     stop: threading.Event
     deadline: float | None
     urn: str
     log: EngineLog
+    told: deque[str] = field(default_factory=lambda: deque(maxlen=MOST_LINES))
 
     def progress(self, message: str) -> None:
         """Show a line while the operation runs; it is not kept."""
+        self.told.append(message)
         self.log.say(message, self.urn, ephemeral=True)
 
     def note(self, message: str) -> None:
         """Show a line that stays under the resource."""
+        self.told.append(message)
         self.log.say(message, self.urn)
 
     def warn(self, message: str) -> None:
         """Show a warning that stays under the resource."""
+        self.told.append(message)
         self.log.say(message, self.urn, "warning")

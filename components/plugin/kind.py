@@ -11,7 +11,8 @@ from pydantic import BaseModel, ConfigDict
 
 if TYPE_CHECKING:
     import threading
-    from collections.abc import Sequence
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
 
 
 class Inputs(BaseModel):
@@ -134,6 +135,17 @@ class Kind(ABC, Generic[InputsT, OutputsT]):
     @abstractmethod
     def delete(self, inputs: InputsT, outputs: OutputsT, run: Run) -> None:
         """Remove the thing if it still is this incarnation; that it is gone already is no error."""
+
+    def bundle(self, inputs: InputsT, found: Mapping[str, str], clean: Callable[[str], str]) -> Path | None:
+        """Keep what can be seen after a failed create or update in one archive; None where there is nothing.
+
+        Args:
+            inputs: What was asked for.
+            found: Name of a file → text, of what the call itself saw.
+            clean: Takes secrets out of a text that is to be kept.
+        """
+        del inputs, found, clean
+        return None
 
 
 def new_incarnation() -> str:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Final
 from pydantic import ValidationError
 
 from components.plugin import wire
-from stacks.errors import Incomplete, Refusal
+from stacks.errors import EffectError, Incomplete, Refusal
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from pydantic import BaseModel
 
@@ -32,6 +32,21 @@ class Unwell(Exception):  # noqa: N818 -- names the state that the engine keeps,
         self.identifier = identifier
         self.properties = properties
         self.reasons = reasons
+
+
+@dataclass(frozen=True)
+class Witness:
+    """A call, and what is kept of it if it fails.
+
+    Attributes:
+        run: The call, as its kind sees it.
+        told: The lines that were shown while it ran.
+        clean: Takes secrets out of a text that is to be kept.
+    """
+
+    run: Run
+    told: Iterable[str]
+    clean: Callable[[str], str]
 
 
 @dataclass(frozen=True)
@@ -74,7 +89,7 @@ def foresee_update(kind: Kind[Any, Any], olds: Wire, news: Wire) -> Wire:
     return news | outputs
 
 
-def create(kind: Kind[Any, Any], news: Wire, run: Run) -> tuple[str, Wire]:
+def create(kind: Kind[Any, Any], news: Wire, witness: Witness) -> tuple[str, Wire]:
     """Ensure a resource; return its id and properties.
 
     Raises:
@@ -83,10 +98,13 @@ def create(kind: Kind[Any, Any], news: Wire, run: Run) -> tuple[str, Wire]:
     """
     inputs = _inputs(kind, news)
     try:
-        outputs = kind.create(inputs, run)
+        outputs = kind.create(inputs, witness.run)
     except Incomplete as partial:
         made = _partial(kind, partial)
-        raise Unwell(identifier(kind, inputs, made), properties(news, made), partial.reasons) from None
+        reasons = _witnessed(kind, inputs, partial.reasons, witness)
+        raise Unwell(identifier(kind, inputs, made), properties(news, made), reasons) from None
+    except EffectError as refused:
+        raise type(refused)(*_witnessed(kind, inputs, (str(refused),), witness)) from None
     return identifier(kind, inputs, outputs), properties(news, outputs)
 
 
@@ -104,17 +122,23 @@ def read(kind: Kind[Any, Any], inputs: Wire, olds: Wire, run: Run) -> tuple[Wire
     return found, properties(found, seen.outputs)
 
 
-def update(kind: Kind[Any, Any], identifier: str, before: tuple[Wire, Wire], news: Wire, run: Run) -> Wire:
+def update(
+    kind: Kind[Any, Any], identifier: str, before: tuple[Wire, Wire], news: Wire, witness: Witness
+) -> Wire:
     """Bring a resource from its old (inputs, properties) to new inputs; return its properties.
 
     Raises:
         Unwell: It is not well now.
     """
     old_inputs, olds = before
+    inputs = _inputs(kind, news)
     try:
-        outputs = kind.update(_inputs(kind, old_inputs), _inputs(kind, news), _outputs(kind, olds), run)
+        outputs = kind.update(_inputs(kind, old_inputs), inputs, _outputs(kind, olds), witness.run)
     except Incomplete as partial:
-        raise Unwell(identifier, properties(news, _partial(kind, partial)), partial.reasons) from None
+        reasons = _witnessed(kind, inputs, partial.reasons, witness)
+        raise Unwell(identifier, properties(news, _partial(kind, partial)), reasons) from None
+    except EffectError as refused:
+        raise type(refused)(*_witnessed(kind, inputs, (str(refused),), witness)) from None
     return properties(news, outputs)
 
 
@@ -131,6 +155,25 @@ def identifier(kind: Kind[Any, Any], inputs: Inputs, outputs: Outputs) -> str:
 def properties(inputs: Mapping[str, Any], outputs: BaseModel) -> Wire:
     """Return what state holds of a resource: its inputs and its outputs."""
     return {**inputs, **wire.fields_of(outputs)}
+
+
+def _witnessed(
+    kind: Kind[Any, Any], inputs: Inputs, reasons: tuple[str, ...], witness: Witness
+) -> tuple[str, ...]:
+    """Return the reasons of a failure, the last of which names the archive with all that was seen.
+
+    A person who pressed Ctrl-C knows why it failed, and wants it to end.
+    """
+    if witness.run.stop.is_set():
+        return reasons
+    found = {"failure.txt": "\n".join(reasons) + "\n", "told.txt": "\n".join(witness.told) + "\n"}
+    try:
+        archive = kind.bundle(inputs, found, witness.clean)
+    except Exception as trouble:  # noqa: BLE001 -- whatever it is, it must not hide why we are here
+        return (*reasons[:-1], f"{reasons[-1]}; the debug bundle could not be written: {trouble}")
+    if archive is None:
+        return reasons
+    return (*reasons[:-1], f"{reasons[-1]}; all that was seen is in {archive}")
 
 
 def _inputs(kind: Kind[Any, Any], values: Wire) -> Any:

@@ -101,7 +101,7 @@ class Servicer(ResourceProviderServicer):
                 return provider_pb2.CreateResponse(
                     properties=self._dump(operations.foresee_create(kind, news))
                 )
-            made, values = operations.create(kind, news, self._run(request))
+            made, values = operations.create(kind, news, self._witness(request))
             return provider_pb2.CreateResponse(id=made, properties=self._dump(values))
 
         return self._answer(request.urn, context, work)
@@ -131,7 +131,8 @@ class Servicer(ResourceProviderServicer):
                 return provider_pb2.UpdateResponse(
                     properties=self._dump(operations.foresee_update(kind, olds, news))
                 )
-            values = operations.update(kind, request.id, (old_inputs, olds), news, self._run(request))
+            before = (old_inputs, olds)
+            values = operations.update(kind, request.id, before, news, self._witness(request))
             return provider_pb2.UpdateResponse(properties=self._dump(values))
 
         return self._answer(request.urn, context, work)
@@ -165,6 +166,10 @@ class Servicer(ResourceProviderServicer):
         seconds = getattr(request, "timeout", 0.0)
         name = request.urn.rsplit("::", 1)[-1]
         return EngineRun(name, self._stop, seconds or None, request.urn, self._log)
+
+    def _witness(self, request: Any) -> operations.Witness:
+        run = self._run(request)
+        return operations.Witness(run, run.told, self._redactor.scrub)
 
     def _answer(self, urn: str, context: grpc.ServicerContext, work: Callable[[], Any]) -> Any:
         try:

@@ -1,6 +1,10 @@
 """The plugin's answers in decoded values."""
 
+from __future__ import annotations
+
 import threading
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -9,12 +13,22 @@ from stacks.errors import Refusal
 from tests.factories.kinds import Thing
 from tests.factories.run import FakeRun
 
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from tests.factories.kinds import ThingInputs
+
 KIND = Thing()
 NEWS = {"name": "t", "size": 1, "place": "here", "key": wire.Secret("k-secret"), "drift": {}}
 
 
 def run() -> FakeRun:
     return FakeRun("t", threading.Event())
+
+
+def witness() -> operations.Witness:
+    made = run()
+    return operations.Witness(made, made.said, str.upper)
 
 
 def test_inputs_that_are_unknown_yet_are_not_judged() -> None:
@@ -66,7 +80,7 @@ def test_a_preview_of_an_update_keeps_only_what_no_update_changes() -> None:
 
 
 def test_create_returns_name_and_incarnation_as_id_and_keeps_secrets_marked() -> None:
-    made, properties = operations.create(KIND, NEWS, run())
+    made, properties = operations.create(KIND, NEWS, witness())
     assert made == "t/i1"
     sent = wire.load(wire.dump(properties))
     assert (sent["token"], sent["key"]) == (wire.Secret("t-secret"), wire.Secret("k-secret"))
@@ -74,14 +88,14 @@ def test_create_returns_name_and_incarnation_as_id_and_keeps_secrets_marked() ->
 
 def test_what_was_made_but_is_not_well_keeps_its_id_and_outputs() -> None:
     with pytest.raises(operations.Unwell, match="unlucky") as unwell:
-        operations.create(KIND, {**NEWS, "size": 13}, run())
+        operations.create(KIND, {**NEWS, "size": 13}, witness())
     assert (unwell.value.identifier, unwell.value.properties["address"]) == ("t/i1", "t.example")
 
 
 def test_an_update_that_does_not_end_well_keeps_the_id_in_state() -> None:
     olds = {**NEWS, "address": "t.example", "token": "t-secret", "incarnation": "i1"}
     with pytest.raises(operations.Unwell) as unwell:
-        operations.update(KIND, "t/i1", (NEWS, olds), {**NEWS, "size": 13}, run())
+        operations.update(KIND, "t/i1", (NEWS, olds), {**NEWS, "size": 13}, witness())
     assert unwell.value.identifier == "t/i1"
 
 
@@ -100,3 +114,52 @@ def test_a_look_at_what_is_gone_returns_nothing() -> None:
 def test_an_import_is_refused_with_the_way_out() -> None:
     with pytest.raises(Refusal, match="cannot be imported"):
         operations.read(KIND, {}, {}, run())
+
+
+class Kept(Thing):
+    """A thing whose failures are kept, or cannot be."""
+
+    def __init__(self, trouble: str = "") -> None:
+        self.found: dict[str, str] = {}
+        self._trouble = trouble
+
+    def bundle(self, inputs: ThingInputs, found: Mapping[str, str], clean: Callable[[str], str]) -> Path:
+        """Remember what there is to keep."""
+        del inputs
+        if self._trouble:
+            raise OSError(self._trouble)
+        self.found = {name: clean(text) for name, text in found.items()}
+        return Path(".state/bundles/x.tar.gz")
+
+
+@pytest.mark.parametrize(("size", "why"), [(0, "a thing needs a size; give it one"), (13, "take 14")])
+def test_a_failure_names_the_archive_with_all_that_was_seen(size: int, why: str) -> None:
+    kind = Kept()
+    with pytest.raises(
+        (Refusal, operations.Unwell), match=rf"{why}; all that was seen is in \.state/bundles/x"
+    ):
+        operations.create(kind, {**NEWS, "size": size}, witness())
+    assert why.upper() in kind.found["failure.txt"]
+    assert kind.found["told.txt"] == "MAKING T\n"
+
+
+def test_a_failing_update_names_it_too() -> None:
+    olds = {**NEWS, "address": "t.example", "token": "t-secret", "incarnation": "i1"}
+    with pytest.raises(operations.Unwell, match="take 14; all that was seen is in "):
+        operations.update(Kept(), "t/i1", (NEWS, olds), {**NEWS, "size": 13}, witness())
+
+
+def test_a_bundle_that_cannot_be_written_hides_nothing() -> None:
+    with pytest.raises(
+        operations.Unwell, match=r"unlucky; take 14; the debug bundle could not be written: disk full$"
+    ):
+        operations.create(Kept("disk full"), {**NEWS, "size": 13}, witness())
+
+
+def test_who_interrupts_gets_no_bundle() -> None:
+    seen = witness()
+    seen.run.stop.set()
+    kind = Kept()
+    with pytest.raises(operations.Unwell, match=r"take 14$"):
+        operations.create(kind, {**NEWS, "size": 13}, seen)
+    assert kind.found == {}
