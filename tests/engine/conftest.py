@@ -20,11 +20,13 @@ KEY = "k-configured-secret"
 class Project(Pulumi):
     """One stack whose configuration lists the things that it declares."""
 
+    project = "trial"
+
     def __init__(self, home: Path) -> None:
         super().__init__(home, home / "state", "s", PYTHONPATH=str(ROOT))
         shutil.copy(HERE / "project" / "__main__.py", home)
         provider = {"name": "rack", "path": str(HERE / "plugin")}
-        project = {"name": "trial", "runtime": "python", "plugins": {"providers": [provider]}}
+        project = {"name": self.project, "runtime": "python", "plugins": {"providers": [provider]}}
         (home / "Pulumi.yaml").write_text(yaml.safe_dump(project))
         self.run("stack", "init", "s")
         self.run("config", "set", "--secret", "key", KEY)

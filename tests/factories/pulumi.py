@@ -12,7 +12,8 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, ClassVar
 
-from tools.drive import backend
+from lifecycle import recover
+from lifecycle.stack import Stack
 
 LIMIT = 900.0
 """Seconds after which a command is killed: a test that hangs must fail."""
@@ -105,9 +106,12 @@ class Pulumi:
         return self.run("destroy", "--yes", "--skip-preview", "--stack", self.stack, code=code)
 
     def recover(self) -> None:
-        """Clear away what a killed command left in the backend, as `make` does."""
-        if backend.recover(self.environment["PULUMI_BACKEND_URL"], self.project, self.stack):
-            self.run("cancel", "--yes", "--stack", self.stack)
+        """Clear away what a killed command left, as `make` does before the next one."""
+        list(recover.free(self.known()))
+
+    def known(self) -> Stack:
+        """Return the stack as `lifecycle` knows it."""
+        return Stack(self.stack, self.environment, self.home, self.project)
 
     def outputs(self) -> dict[str, Any]:
         """Return the stack's outputs, secrets shown."""

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from lifecycle import environment as places
 from stacks.errors import ConfigError, Refusal
-from tools.drive import session
 from tools.drive.session import Session, salted
 
 COMMITTED = "config:\n  rackstack:fleet: {}\n"
@@ -22,8 +22,8 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     engine.mkdir()
     (engine / "pulumi").write_text(f'#!/bin/sh\necho "$@" >>{tmp_path}/asked\n')
     (engine / "pulumi").chmod(0o755)
-    monkeypatch.setattr(session, "CHECKOUT", tmp_path)
-    monkeypatch.setattr(session, "STATE", tmp_path / ".state")
+    monkeypatch.setattr(places, "CHECKOUT", tmp_path)
+    monkeypatch.setattr(places, "STATE", tmp_path / ".state")
     monkeypatch.setattr("tools.bootstrap.engine.ensure", lambda: engine)
     for name in ("PULUMI_BACKEND_URL", "PULUMI_CONFIG_PASSPHRASE", "PULUMI_CONFIG_PASSPHRASE_FILE"):
         monkeypatch.delenv(name, raising=False)
@@ -81,7 +81,8 @@ def test_a_salt_left_by_hand_gives_way_to_the_own(committed: str, own: str, copy
 
 
 def test_the_passphrase_is_made_once_and_for_the_owner_alone(checkout: Path) -> None:
-    first, second = (Path(session.environment()["PULUMI_CONFIG_PASSPHRASE_FILE"]) for _ in range(2))
+    engine = checkout / "engine"
+    first, second = (Path(places.environment(engine)["PULUMI_CONFIG_PASSPHRASE_FILE"]) for _ in range(2))
     assert first.read_text() == second.read_text() != ""
     assert first.stat().st_mode & 0o777 == 0o600
     assert first.parent == checkout / ".state"
@@ -91,8 +92,15 @@ def test_what_the_person_has_set_wins(checkout: Path, monkeypatch: pytest.Monkey
     monkeypatch.setenv("PULUMI_BACKEND_URL", "s3://bucket")
     monkeypatch.setenv("PULUMI_CONFIG_PASSPHRASE", "")
     monkeypatch.setenv("PYTHONPATH", "/elsewhere")
-    made = session.environment()
+    made = places.environment(checkout / "engine")
     assert made["PULUMI_BACKEND_URL"] == "s3://bucket"
     assert "PULUMI_CONFIG_PASSPHRASE_FILE" not in made
     assert "PYTHONPATH" not in made
     assert not (checkout / ".state/backend").exists()
+
+
+@pytest.mark.usefixtures("checkout")
+def test_without_an_engine_the_way_to_one_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    with pytest.raises(Refusal, match=r"^there is no `pulumi` on PATH: `make recover`"):
+        places.environment()

@@ -1,0 +1,82 @@
+"""Remove what exists under a fleet's name when the state that knew it is lost."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Final
+
+from components.fleet_inventory import Inventory, InventoryInputs
+from components.machines.provider import PROVIDERS, provider
+from components.plugin.kind import Outputs
+from stacks.errors import Refusal
+
+if TYPE_CHECKING:
+    import threading
+    from collections.abc import Callable, Iterator
+
+    from lifecycle.stack import Stack
+
+_ROOT: Final = "pulumi:pulumi:Stack"
+
+
+class Told:
+    """What the inventory may use of an engine, without one; fulfils `components.plugin.kind.Run`."""
+
+    name = "inventory"
+    deadline = None
+
+    def __init__(self, stop: threading.Event, tell: Callable[[str], None]) -> None:
+        self.stop = stop
+        self.progress = self.note = self.warn = tell
+
+
+def sweep(fleet: str, machines: str, run: Told, *, sure: bool) -> Iterator[str]:
+    """Remove everything of a fleet, as the last step of a destroy does; yield a line for what was done.
+
+    Args:
+        fleet: Identity of the fleet.
+        machines: Name of the provider of its machines.
+        run: Where progress is told.
+        sure: Do not ask.
+
+    Raises:
+        Refusal: The provider has no inventory, nobody says yes, or something does not go.
+    """
+    if machines not in PROVIDERS:
+        raise Refusal(
+            f"provider {machines}: its machines are not ours, so nothing can be swept; log in and remove "
+            "/etc/rackstack, /opt/rackstack and /var/lib/rackstack with the units rackstack-*"
+        )
+    found = provider(machines).list_things(fleet)
+    if not found:
+        return
+    for each in found:
+        run.note(f"{fleet} has: {each}")
+    if not sure:
+        _require_yes(fleet, len(found))
+    Inventory().delete(InventoryInputs(fleet=fleet, provider=machines), Outputs(incarnation="lost"), run)
+    yield f"removed {len(found)} things of fleet {fleet}; nothing is left under its name"
+
+
+def require_lost(stack: Stack) -> None:
+    """Refuse to sweep under the feet of a state that still knows the fleet.
+
+    Raises:
+        Refusal: The state holds resources.
+    """
+    if not stack.exists():
+        return
+    resources = stack.export()["deployment"].get("resources") or ()
+    held = [each for each in resources if each["type"] != _ROOT]
+    if held:
+        raise Refusal(
+            f"stack {stack.name}: its state holds {len(held)} resources, so it is not lost: "
+            f"`make down STACK={stack.name}` takes them away and then looks for what no state knows"
+        )
+
+
+def _require_yes(fleet: str, count: int) -> None:
+    if not sys.stdin.isatty():
+        raise Refusal(f"fleet {fleet}: nobody is here to say yes to {count} things: look, and add --yes")
+    if input(f"Remove these {count} things for good? Type the fleet's name, {fleet}: ").strip() != fleet:
+        raise Refusal(f"fleet {fleet}: left as it is")
