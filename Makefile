@@ -5,7 +5,7 @@ on_path = PATH="$(CURDIR)/.venv/bin:$$($(python) -m tools.bootstrap --print-path
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help venv up preview down outputs test lint unit engine lab bench report schema lock mirror
+.PHONY: help venv up preview down outputs recover bundle sweep test lint unit engine lab faults bench report schema lock mirror
 # Python of ours must not meet packages of another.
 unexport PYTHONPATH
 
@@ -22,6 +22,15 @@ up: venv ## bring the fleet up, STACK=lab by default
 preview down outputs: venv ## show what would change; take the fleet away; print the outputs, secrets shown
 	@$(python) -m tools.drive $@ $(STACK)
 
+recover: venv ## clear up after a run of STACK that was killed; OPTIONS=--owner-is-dead as it says itself
+	@$(on_path) $(python) -m lifecycle recover --stack $(STACK) $(OPTIONS)
+
+bundle: venv ## all that can be seen of STACK in one archive without secrets
+	@$(on_path) $(python) -m lifecycle bundle --stack $(STACK)
+
+sweep: venv ## remove what exists of STACK when its state is lost; it asks first, OPTIONS=--yes does not
+	@$(on_path) $(python) -m lifecycle sweep --stack $(STACK) $(OPTIONS)
+
 test: lint unit engine lab ## all of the tests
 
 lint: venv ## formatter, linters and types
@@ -35,9 +44,13 @@ unit: venv ## tests without root or network
 engine: venv ## tests with the real Pulumi engine, without root
 	@$(on_path) $(python) -m pytest tests/engine
 
-lab: venv ## tests on real lab hosts, as root
+lab: venv ## tests on real lab hosts, as root; but for the longest faults
 	@$(python) -m tools.bootstrap --if-possible
-	@$(on_path) $(python) -m pytest tests/lab
+	@$(on_path) $(python) -m pytest tests/lab -m 'not long'
+
+faults: venv ## every fault of docs/faults.md that is made on real lab hosts, the long ones too
+	@$(python) -m tools.bootstrap --if-possible
+	@$(on_path) RACKSTACK_STARTS=20 $(python) -m pytest tests/lab/faults
 
 bench: venv ## the figures of docs/benchmarks.md; fails above a limit
 	@$(python) -m tools.bootstrap

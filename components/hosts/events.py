@@ -9,6 +9,8 @@ from typing import Any
 LONGEST = 1500  # characters of a quoted message
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 _ERROR = re.compile(r"^(?:\[ERROR\]:|ERROR!)\s*(.+)")
+_FAREWELL = re.compile(r"Shared connection to \S+ closed\.")
+_NO_NEWS = re.compile(r"^(Task failed: )?(Data could not be sent to .+ can be reached over ssh: )?")
 _SENTENCES = {"fail", "assert"}
 _COMMANDS = {"command", "shell", "raw", "script"}
 
@@ -67,6 +69,8 @@ class Story:
         elif name == "playbook_on_stats":
             self._stats = data
             return self._turn_to("", event)
+        elif name == "runner_retry":
+            return _waiting(data)
         elif name in ("runner_on_ok", "runner_on_failed", "runner_on_unreachable"):
             self._note_result(name, data)
         return []
@@ -102,7 +106,7 @@ class Story:
             self._part.changed += bool(result.get("changed"))
             self._part.failed += [host] * (name != "runner_on_ok")
         if name == "runner_on_unreachable":
-            self._dark[host] = _last_line(str(result.get("msg", ""))) or "no reason given"
+            self._dark[host] = _silence(_lost_at(result))
         elif name == "runner_on_failed":
             kept = self._swallowed if data.get("ignore_errors") else self._failed
             # A rescue may fail on purpose to say it better: the host's last word counts, in its first place.
@@ -114,7 +118,7 @@ class Story:
             return [f"the playbook did not finish on any host: {reason.rstrip('.')}"]
         return [
             *_grouped({host: why for host, why in self._failed.items() if self._count("failures", host)}),
-            *_grouped({host: f"did not answer Ansible over SSH: {why}" for host, why in self._dark.items()}),
+            *_grouped({host: _lost(why) for host, why in self._dark.items()}),
             *_grouped({h: f"a failure was rescued: {self._told(h)}" for h in hosts if self._rescued_only(h)}),
             *_grouped(
                 {h: f"a failure was ignored: {self._told(h)}" for h in hosts if self._count("ignored", h)}
@@ -142,6 +146,12 @@ def _step(data: Mapping[str, Any]) -> list[str]:
     if str(data.get("task_action", "")).endswith("validate_argument_spec"):
         return []  # Ansible's own first task of every role: it says nothing about the host
     return [": ".join(filter(None, (data["host"], data.get("role"), _lowered(data["task"]))))]
+
+
+def _waiting(data: Mapping[str, Any]) -> list[str]:
+    """Tell what a task that is tried again waits for, where it says so."""
+    words = _last_line(str((data.get("res") or {}).get("stdout", "")))
+    return [": ".join(filter(None, (data["host"], data.get("role"), f"waiting: {words}")))] if words else []
 
 
 def _summary(part: _Part, now: datetime) -> str:
@@ -173,19 +183,35 @@ def _cause(action: str, result: Mapping[str, Any]) -> str:
     return f": {said[:LONGEST] or 'it gave no reason'}"
 
 
+def _lost(why: str) -> str:
+    return (
+        f"did not answer Ansible over SSH: {why}; see that it runs and is reachable from here, then run the"
+        " command again"
+    )
+
+
+def _lost_at(result: Mapping[str, Any]) -> str:
+    """Return what is said of a lost host; of a loop only the item says it, the whole that it has ended."""
+    items = [each for each in result.get("results") or () if each.get("unreachable")]
+    return str((items or [result])[-1].get("msg", ""))
+
+
+def _silence(said: str) -> str:
+    """Return why a host is silent, without what Ansible says of every silent host."""
+    return _NO_NEWS.sub("", _last_line(said)).rstrip(".") or "no reason given"
+
+
 def _grouped(reasons: Mapping[str, str]) -> list[str]:
     """Return `host, host: reason` sentences, one per different reason, in order."""
     groups: dict[str, list[str]] = {}
     for host, reason in reasons.items():
-        groups.setdefault(reason, []).append(host)
-    return [
-        reason if reason.startswith(f"{hosts[0]}:") else f"{', '.join(hosts)}: {reason}"
-        for reason, hosts in groups.items()
-    ]
+        groups.setdefault(reason.removeprefix(f"{host}: "), []).append(host)
+    return [f"{', '.join(hosts)}: {reason}" for reason, hosts in groups.items()]
 
 
 def _last_line(text: str) -> str:
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    """Return the last line that says something; of a script, SSH's own farewell comes after its words."""
+    lines = [line.strip() for line in text.splitlines() if line.strip() and not _FAREWELL.match(line)]
     return lines[-1][:LONGEST] if lines else ""
 
 

@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from string import Template
 from typing import IO, Any
 
 from components.hosts.events import RunVerdict
@@ -23,6 +24,7 @@ from components.hosts.processes import naming, unending
 from components.hosts.record import HostRecord
 from components.plugin.kind import Run
 from components.processes import end_all, stat
+from stacks.errors import Refusal
 
 ROOT = Path(__file__).resolve().parents[2]
 KEPT = ROOT / ".state" / "runs"
@@ -61,11 +63,15 @@ def carry_out(order: Order, run: Run) -> RunVerdict:
     """Run a playbook to its end, showing progress; nothing of it is left running afterwards.
 
     Setting `run.stop` ends it within seconds. What a failed run left to read is named in the last sentence.
+
+    Raises:
+        Refusal: Ansible would read another folder than the one that the playbook lies in.
     """
     private = _private_folder()
     name = f"{order.fleet}-{order.path.stem}-{time.strftime('%Y%m%dT%H%M%S')}-{private.name[-4:]}"
     artefacts = KEPT / name
     try:
+        _require_literal(order.path, _environment(order, private))
         artefacts.mkdir(parents=True, mode=0o700)
         job = _write_down(order, private, artefacts, run.deadline)
         verdict = _follow(_start(order, private, artefacts), run) or _stand_in(job)
@@ -75,6 +81,15 @@ def carry_out(order: Order, run: Run) -> RunVerdict:
         return verdict
     shown = artefacts.relative_to(ROOT) if artefacts.is_relative_to(ROOT) else artefacts
     return RunVerdict(verdict.began, (*verdict.failures, f"what Ansible did can be read in {shown}"))
+
+
+def _require_literal(path: Path, environment: Mapping[str, str]) -> None:
+    meant = Template(str(path)).safe_substitute(environment)
+    if meant != str(path):
+        raise Refusal(
+            f"the checkout lies in {path.parents[1]}, and Ansible takes a word after its dollar sign for a "
+            "variable: move it to a path without one"
+        )
 
 
 def _private_folder() -> Path:

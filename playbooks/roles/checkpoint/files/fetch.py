@@ -1,7 +1,7 @@
 # ruff: noqa: INP001 - a program for the host, not part of a package
 """Bring a checkpoint: every file checked against its SHA-256 before any of them is visible.
 
-Usage: fetch.py look|fetch MANIFEST (JSON file: url, home, files: [{path, size, sha256}])
+Usage: fetch.py look|fetch MANIFEST (JSON file: url, home, patience, files: [{path, size, sha256}])
 
 Files arrive below HOME.part as NAME.partial, lose the suffix once they are verified, and become HOME in one
 step when all of them are. A partial file is resumed where it ended. `look` prints JSON: `complete`, and the
@@ -14,6 +14,7 @@ import json
 import os
 import shutil
 import sys
+import time
 import urllib.error
 import urllib.request
 from collections import deque
@@ -31,8 +32,11 @@ VERIFIED = ".verified"
 PARTIAL = ".partial"
 AT_ONCE = 4
 BLOCK = 1 << 20
-PATIENCE = 60  # seconds without a byte
+PATIENCE = 60  # seconds without a byte, where the manifest says nothing else
 ATTEMPTS = 5  # connections that break off, per file, without one byte of progress
+PAUSE = 1.0  # seconds after the first of them, then twice as many each time: a mirror may be starting
+# What a mirror says of a file now, not for good; all from 500 on are such too.
+TRANSIENT = {HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_EARLY, HTTPStatus.TOO_MANY_REQUESTS}
 
 
 class FetchError(Exception):
@@ -56,6 +60,7 @@ class Checkpoint:
     home: Path
     files: tuple[File, ...]
     digest: str
+    patience: int
 
     @property
     def part(self) -> Path:
@@ -84,7 +89,7 @@ def read(manifest: Path) -> Checkpoint:
     raw = json.loads(manifest.read_text(encoding="utf-8"))
     files = tuple(File(**entry) for entry in raw["files"])
     digest = hashlib.sha256(json.dumps(raw["files"], sort_keys=True).encode()).hexdigest()
-    return Checkpoint(raw["url"], Path(raw["home"]), files, digest)
+    return Checkpoint(raw["url"], Path(raw["home"]), files, digest, raw.get("patience", PATIENCE))
 
 
 def look(checkpoint: Checkpoint) -> dict[str, Any]:
@@ -98,13 +103,29 @@ def look(checkpoint: Checkpoint) -> dict[str, Any]:
 
 
 def complete(checkpoint: Checkpoint) -> bool:
-    """Return whether this very checkpoint was verified here and every file still has its size."""
+    """Return whether this very checkpoint was verified here and nobody touched a file since."""
+    known = verified(checkpoint)
+    return known is not None and all(
+        known.get(file.path) == stamp(checkpoint.home / file.path) for file in checkpoint.files
+    )
+
+
+def verified(checkpoint: Checkpoint) -> dict[str, list[int]] | None:
+    """Return path → stamp of each file as it was verified; None where that was for another manifest."""
     try:
-        verified = (checkpoint.home / VERIFIED).read_text(encoding="ascii")
-        sizes = [(checkpoint.home / file.path).stat().st_size for file in checkpoint.files]
+        known = json.loads((checkpoint.home / VERIFIED).read_text(encoding="utf-8"))
+        return dict(known["files"]) if known["manifest"] == checkpoint.digest else None
+    except (OSError, ValueError, LookupError, TypeError):
+        return None
+
+
+def stamp(path: Path) -> list[int]:
+    """Return what changes when somebody writes to a file or puts another in its place: nothing is read."""
+    try:
+        facts = path.stat()
     except OSError:
-        return False
-    return verified == checkpoint.digest and sizes == [file.size for file in checkpoint.files]
+        return []
+    return [facts.st_size, facts.st_mtime_ns, facts.st_ino]
 
 
 def left(checkpoint: Checkpoint, file: File) -> int:
@@ -119,7 +140,7 @@ def bring(checkpoint: Checkpoint) -> None:
     """Fetch what is missing and show the checkpoint when it is whole."""
     if complete(checkpoint):
         return
-    doubt_all(checkpoint)
+    doubt(checkpoint)
     checkpoint.part.mkdir(parents=True, exist_ok=True)
     workers = ThreadPoolExecutor(AT_ONCE)
     arrivals = [workers.submit(ensure, checkpoint, file) for file in checkpoint.files]
@@ -131,15 +152,20 @@ def bring(checkpoint: Checkpoint) -> None:
     show(checkpoint)
 
 
-def doubt_all(checkpoint: Checkpoint) -> None:
-    """Turn a checkpoint that is not what it should be back into one that is arriving, to be read again."""
+def doubt(checkpoint: Checkpoint) -> None:
+    """Turn a checkpoint that is not what it should be back into one that is arriving.
+
+    What was touched since it was verified is read again.
+    """
     if not checkpoint.home.exists():
         return
+    known = verified(checkpoint) or {}
     (checkpoint.home / VERIFIED).unlink(missing_ok=True)
     shutil.rmtree(checkpoint.part, ignore_errors=True)
     checkpoint.home.rename(checkpoint.part)
     for file in [path for path in checkpoint.part.rglob("*") if path.is_file()]:
-        file.rename(f"{file}{PARTIAL}")
+        if known.get(file.relative_to(checkpoint.part).as_posix()) != stamp(file):
+            file.rename(f"{file}{PARTIAL}")
 
 
 def ensure(checkpoint: Checkpoint, file: File) -> None:
@@ -156,7 +182,11 @@ def have(checkpoint: Checkpoint, file: File) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     partial = target.with_name(target.name + PARTIAL)
     url = checkpoint.url + quote(file.path)
-    digest = download(url, partial, file)
+    begun_before = partial.exists()
+    digest = download(url, partial, file, checkpoint.patience)
+    if begun_before and digest.hexdigest() != file.sha256:
+        partial.unlink()  # the wrong part may have lain here: only all of it from the mirror tells
+        digest = download(url, partial, file, checkpoint.patience)
     if (found := digest.hexdigest()) != file.sha256:
         partial.unlink()
         raise FetchError(
@@ -169,31 +199,46 @@ def have(checkpoint: Checkpoint, file: File) -> None:
     sys.stdout.flush()
 
 
-def download(url: str, partial: Path, file: File) -> Any:
+def download(url: str, partial: Path, file: File, patience: int) -> Any:
     """Return the running SHA-256 of the whole file once it has its full size."""
     with partial.open("a+b") as target:
         digest = begun(target, file.size)
         failures = 0
         while (done := target.tell()) < file.size:
             try:
-                resume(url, target, digest, file.size)
-            except urllib.error.HTTPError as error:
-                error.close()
-                raise unavailable(file, url, error, done) from None
+                resume(url, target, digest, file.size, patience)
             except (OSError, HTTPException) as error:
                 failures = 0 if target.tell() > done else failures + 1
-                if failures == ATTEMPTS:
-                    raise unavailable(file, url, error, done) from error
+                if final(error) or failures == ATTEMPTS:
+                    raise unavailable(file, url, reason(error, patience), target.tell()) from None
+                time.sleep(PAUSE * (2**failures // 2))
         target.flush()
         os.fsync(target.fileno())
     return digest
 
 
-def unavailable(file: File, url: str, reason: Exception, done: int) -> FetchError:
+def final(error: Exception) -> bool:
+    """Return whether the mirror will say the same when it is asked again."""
+    if not isinstance(error, urllib.error.HTTPError):
+        return False
+    error.close()
+    return error.code < HTTPStatus.INTERNAL_SERVER_ERROR and error.code not in TRANSIENT
+
+
+def reason(error: Exception, patience: int) -> str:
+    """Return why a try failed, in words."""
+    if isinstance(error, urllib.error.HTTPError):
+        return f"it answers {error.code} {error.reason}"
+    if isinstance(found := getattr(error, "reason", error), TimeoutError):
+        return f"nothing came for {patience} s"
+    return str(found) or type(found).__name__
+
+
+def unavailable(file: File, url: str, why: str, done: int) -> FetchError:
     """Return the sentence for a file that the mirror does not give."""
     return FetchError(
-        f"{file.path} cannot be had from {url} ({reason}), {done} of {file.size} bytes are here:"
-        f" mend the mirror, then run again"
+        f"{file.path} cannot be had from {url} ({why}), {done} of {file.size} bytes are here:"
+        f" mend the mirror, then run again and it goes on there"
     )
 
 
@@ -221,7 +266,7 @@ def begun(target: IO[bytes], size: int) -> Any:
     return digest
 
 
-def resume(url: str, target: IO[bytes], digest: Any, size: int) -> None:
+def resume(url: str, target: IO[bytes], digest: Any, size: int, patience: int) -> None:
     """Append what is missing of the file, as far as the connection goes.
 
     Raises:
@@ -230,7 +275,7 @@ def resume(url: str, target: IO[bytes], digest: Any, size: int) -> None:
     """
     done = target.tell()
     request = urllib.request.Request(url, headers={"Range": f"bytes={done}-"})  # noqa: S310 - the site's mirror
-    with urllib.request.urlopen(request, timeout=PATIENCE) as answer:  # noqa: S310 - as above
+    with urllib.request.urlopen(request, timeout=patience) as answer:  # noqa: S310 - as above
         if answer.status != HTTPStatus.PARTIAL_CONTENT:
             deque(blocks(answer, done), maxlen=0)  # a mirror without ranges begins at the start
         for block in blocks(answer, size - done):
@@ -242,8 +287,8 @@ def resume(url: str, target: IO[bytes], digest: Any, size: int) -> None:
 
 
 def blocks(source: Any, size: int) -> Iterator[bytes]:
-    """Yield the next `size` bytes of a stream in blocks, or as many as it has."""
-    while size > 0 and (block := source.read(min(BLOCK, size))):
+    """Yield the next `size` bytes of a stream as they come, or as many as it has."""
+    while size > 0 and (block := source.read1(min(BLOCK, size))):
         size -= len(block)
         yield block
 
@@ -254,7 +299,9 @@ def show(checkpoint: Checkpoint) -> None:
     for path in checkpoint.part.rglob("*"):
         if path.is_file() and path not in wanted:
             path.unlink()
-    (checkpoint.part / VERIFIED).write_text(checkpoint.digest, encoding="ascii")
+    stamps = {file.path: stamp(checkpoint.part / file.path) for file in checkpoint.files}
+    text = json.dumps({"manifest": checkpoint.digest, "files": stamps})
+    (checkpoint.part / VERIFIED).write_text(text, encoding="utf-8")
     os.sync()
     checkpoint.part.rename(checkpoint.home)
 

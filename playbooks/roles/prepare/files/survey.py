@@ -1,7 +1,7 @@
 # ruff: noqa: INP001 - a program for the host, not part of a package
 """Say what this host lacks to run the engine.
 
-Usage: survey.py REQUIREMENTS (JSON: fleet, memory_mib, disk_mib, packages: name → reason)
+Usage: survey.py REQUIREMENTS (JSON: fleet, memory_mib, disk_mib, now, clock_seconds, packages: name → reason)
 
 Prints JSON: `machine` and `software` (one sentence per lack; the second kind can be installed) and
 `packages`, the names of those that are missing.
@@ -15,6 +15,7 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -41,6 +42,7 @@ def machine_lacks(wanted: Mapping[str, Any]) -> Iterator[str]:
     yield from memory_lacks(wanted["memory_mib"])
     yield from disk_lacks(wanted["disk_mib"])
     yield from other_fleets(wanted["fleet"])
+    yield from clock_lacks(wanted["now"], wanted["clock_seconds"])
     for folder in ("/opt", "/var/cache"):
         if os.statvfs(folder).f_flag & os.ST_NOEXEC:
             yield f"{folder} is mounted noexec and the engine runs what it compiles there: mount it with exec"
@@ -74,6 +76,23 @@ def other_fleets(fleet: str) -> Iterator[str]:
                 f"the host belongs to fleet {other} and can serve only one:"
                 f" destroy that fleet first, or remove {marker.parent} if it is gone"
             )
+
+
+def clock_lacks(operator: int, most: int) -> Iterator[str]:
+    """Yield a clock that is not the operator's: certificates, logs and deadlines would all lie."""
+    own = int(time.time())
+    if abs(own - operator) > most:
+        way = "ahead of" if own > operator else "behind"
+        yield (
+            f"its clock says {utc(own)} and the operator's {utc(operator)}, {abs(own - operator)} s {way} it,"
+            f" and at most {most} s may lie between them: set it right with `timedatectl set-ntp true`,"
+            f" or the operator's if that is the wrong one"
+        )
+
+
+def utc(seconds: int) -> str:
+    """Return a time as people read it."""
+    return time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(seconds))
 
 
 def memory_mib() -> int:

@@ -11,6 +11,7 @@ import pytest
 
 from components.hosts import runs
 from components.processes import stat
+from stacks.errors import Refusal
 from tests.factories.hosts import host
 from tests.factories.run import FakeRun
 
@@ -44,6 +45,12 @@ def _play(program: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def _order(tmp_path: Path) -> runs.Order:
     return runs.Order("lab-1", tmp_path / "ping.yml", [host()], {}, {}, {"secret": "hidden"})
+
+
+@pytest.mark.usefixtures("memory")
+def test_a_folder_that_ansible_takes_for_a_variable_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(Refusal, match=r"the checkout lies in .*\$HOME.*move it to a path without"):
+        runs.carry_out(_order(tmp_path / "$HOME" / "playbooks"), FakeRun())
 
 
 def test_secrets_of_a_dead_plugin_go_and_those_of_a_living_one_stay(
