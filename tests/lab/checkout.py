@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import subprocess
 import tempfile
 import time
 import weakref
@@ -29,11 +30,21 @@ if TYPE_CHECKING:
 class Checkout(Pulumi):
     """The stack `lab` of the copy; its mirror may be spoilt, as it is made of links to the real one."""
 
-    def __init__(self, home: Path) -> None:
+    def __init__(self, home: Path, state: Path | None = None, passphrase: Path | None = None) -> None:
+        """Copy the project and make its stack.
+
+        Args:
+            home: An empty folder for the copy.
+            state: A folder for backend and Pulumi's home; without it they lie beside the copy.
+            passphrase: A file with the stack's passphrase, which then stands in no process's environment.
+        """
         copy_project(home / "project")
         self.cache = link_cache()
         weakref.finalize(self, shutil.rmtree, self.cache)
-        super().__init__(home / "project", home / "state", "lab", RACKSTACK_CACHE=str(self.cache))
+        super().__init__(home / "project", state or home / "state", "lab", RACKSTACK_CACHE=str(self.cache))
+        if passphrase is not None:
+            del self.environment["PULUMI_CONFIG_PASSPHRASE"]
+            self.environment["PULUMI_CONFIG_PASSPHRASE_FILE"] = str(passphrase)
         self.run("stack", "init", "lab")
         self.fleet = fleet_id("lab", self.home)
 
@@ -94,13 +105,27 @@ class Checkout(Pulumi):
         """Change top-level values of the fleet in the stack file."""
         change_fleet(self.home, **wanted)
 
+    def configure(self, name: str, value: str, *flags: str) -> None:
+        """Set a value of the stack's configuration, with `--secret` a secret; it shows in no argument."""
+        command = ["pulumi", "config", "set", *flags, name, "--stack", self.stack, "--non-interactive"]
+        done = subprocess.run(
+            command,
+            cwd=self.home,
+            env=self.environment,
+            input=value,
+            text=True,
+            capture_output=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+
     def host(self, name: str) -> HostRecord:
         """Return a host as the state knows it."""
         return HostRecord.model_validate(self.state()[name]["outputs"]["record"])
 
-    def on(self, name: str, command: str) -> str:
-        """Return what a command on a host prints; it must succeed."""
-        answer = ssh.run(self.host(name), command, deadline=60)
+    def on(self, name: str, command: str, deadline: float = 60) -> str:
+        """Return what a command on a host prints; it must succeed within its deadline, in seconds."""
+        answer = ssh.run(self.host(name), command, deadline=deadline)
         assert answer.code == 0, answer.err
         return answer.out
 

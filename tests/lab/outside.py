@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import subprocess
+import sys
 import tempfile
+from contextlib import contextmanager
+from ipaddress import IPv4Network
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +15,33 @@ from components.fleet_inventory import InventoryInputs
 from components.plugin.kind import Outputs
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from components.hosts.record import HostRecord
+    from components.machines.lab.network import NetworkOutputs
+
+
+STRANGER = 5
+"""Host number of a third party on a fleet's bridge, where no member is."""
+SILENCE = 1.0
+"""Seconds after which a port that says nothing counts as silent; all of this stays on one machine."""
+PROBE = f"""
+import socket, sys
+from concurrent.futures import ThreadPoolExecutor
+def tried(port):
+    try:
+        socket.create_connection((sys.argv[1], int(port)), {SILENCE}).close()
+    except TimeoutError:
+        return "silent"
+    except ConnectionRefusedError:
+        return "refused"
+    return "open"
+with ThreadPoolExecutor() as pool:
+    print(*pool.map(tried, sys.argv[2:]))
+"""
+"""Program that tells what TCP ports answer; any Python runs it."""
+# An address that is still looked for twice cannot be used yet.
+_NODAD = {True: ["nodad"], False: []}
 
 
 def inventory_of(fleet: str) -> tuple[InventoryInputs, Outputs]:
@@ -52,6 +81,38 @@ def said(host: HostRecord, command: str) -> str:
     return done.stdout.strip()
 
 
+@contextmanager
+def stranger(network: NetworkOutputs) -> Iterator[str]:
+    """Put a third party on a fleet's bridge and yield its namespace; no member, and not this machine."""
+    subnet, namespace = IPv4Network(network.subnet), f"{network.bridge}-stranger"
+    link = f"{network.bridge}-s"
+    try:
+        _ip("netns", "add", namespace)
+        _ip("link", "add", link, "type", "veth", "peer", "name", "eth0", "netns", namespace)
+        _ip("link", "set", link, "master", network.bridge, "up")
+        for address in (f"{subnet[STRANGER]}/24", f"fd00::{STRANGER}/64"):
+            _ip("-n", namespace, "address", "add", address, "dev", "eth0", *_NODAD[":" in address])
+        _ip("-n", namespace, "link", "set", "eth0", "up")
+        yield namespace
+    finally:
+        subprocess.run(["ip", "link", "delete", link], capture_output=True, check=False)
+        subprocess.run(["ip", "netns", "delete", namespace], capture_output=True, check=False)
+
+
+def reached(address: str, ports: Sequence[int], namespace: str | None = None) -> dict[int, str]:
+    """Say for each TCP port what a connection meets there: `open`, `refused` or `silent`.
+
+    Args:
+        address: IPv4 or IPv6.
+        ports: Which to try, all at once.
+        namespace: From which network namespace; None is this machine's own.
+    """
+    inside = ["ip", "netns", "exec", namespace] if namespace else []
+    argv = [*inside, sys.executable, "-c", PROBE, address, *map(str, ports)]
+    shown = subprocess.run(argv, capture_output=True, text=True, check=True, timeout=60).stdout
+    return dict(zip(ports, shown.split(), strict=True))
+
+
 def traces(fleet: str) -> list[str]:
     """Return every line in which this machine shows that a fleet exists."""
     mark = f"rs-{hashlib.sha256(fleet.encode()).hexdigest()[:8]}"
@@ -64,6 +125,10 @@ def traces(fleet: str) -> list[str]:
         *Path("/proc/self/mountinfo").read_text().splitlines(),
     ]
     return [line for line in seen if mark in line or fleet in line]
+
+
+def _ip(*argv: str) -> None:
+    subprocess.run(["ip", *argv], check=True, capture_output=True, text=True)
 
 
 def _lines(*argv: str) -> list[str]:

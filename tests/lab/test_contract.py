@@ -23,6 +23,7 @@ pytestmark = pytest.mark.lab
 
 RECORDS = {
     "rack:fleet:Inventory": "keeps only the fleet's name",
+    "rack:gateway:Certificate": "keeps only the certificate, in the state",
     "rack:serving:ApiKey": "keeps only the key, in the state",
     "rack:readiness:Completion": "keeps only what was answered; its unit tests ask an engine",
 }

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from functools import partial
 
 from stacks.errors import RackstackError
-from tools.bench import chain, planning, playbooks, project
+from tools.bench import chain, gateway, looking, planning, playbooks, project, recovery, rotation
 from tools.bench.figure import Figure, none_of, ratio, surplus
+from tools.bench.served import served
 from tools.bench.watch import ansible_during
 from tools.bootstrap.work import tell
 from tools.drive.session import Session
@@ -25,18 +26,20 @@ def measure(session: Session) -> Iterator[Figure]:
         yield from _previews(lab, floor)
         yield from planning.figures()
         yield from _second(lab, floor)
+        yield from _access(session, lab)
         yield _playbooks(session)
+        yield from _without_the_engine(session)
     finally:
         tell("bench", "taking the lab away")
         lab.seconds("destroy", "--yes", "--skip-preview")
-        session.run("stack", "rm", session.stack, "--yes", "--preserve-config")
+        session.run("stack", "rm", session.name, "--yes", "--preserve-config")
         floor.seconds("destroy", "--yes", "--skip-preview")
 
 
 def _first(session: Session, lab: project.Project) -> Figure:
     tell("bench", "first up")
     wall, taken = chain.first_up(lab)
-    longest = chain.longest(taken, json.loads(session.ask("stack", "export", "--stack", session.stack)))
+    longest = chain.longest(taken, json.loads(session.ask("stack", "export", "--stack", session.name)))
     return ratio("first `up` ÷ longest chain of its resources", wall, longest, most=1.1)
 
 
@@ -64,11 +67,27 @@ def _second(lab: project.Project, floor: project.Project) -> Iterator[Figure]:
         yield none_of(f"Ansible processes during `up {flag}`, nothing to do", seen)
 
 
+def _access(session: Session, lab: project.Project) -> Iterator[Figure]:
+    tell("bench", "looks, streams, rotations and a recovery")
+    fleet = served(session)
+    yield from looking.at_the_fleet(fleet)
+    yield from gateway.of_the_lab(fleet)
+    yield from rotation.figures(lab, session.copy, fleet)
+    yield from recovery.figures(session, session.copy)
+    lab.seconds(*_UP, "--refresh")
+
+
 def _playbooks(session: Session) -> Figure:
-    tell("bench", "the four playbooks, both ways")
-    state = session.ask("stack", "export", "--show-secrets", "--stack", session.stack)
-    ours, plain = playbooks.seconds(playbooks.applied(json.loads(state)))
-    return ratio("four playbooks through Rackstack ÷ `ansible-playbook`", ours, plain, most=1.1)
+    tell("bench", "all playbooks, both ways")
+    ours, plain = playbooks.seconds(served(session).playbooks)
+    return ratio("all playbooks through Rackstack ÷ `ansible-playbook`", ours, plain, most=1.1)
+
+
+def _without_the_engine(session: Session) -> Iterator[Figure]:
+    tell("bench", "streams of an even engine, and a look at many hosts")
+    fleet = served(session)
+    yield from gateway.of_an_even_engine(fleet)
+    yield from looking.at_many(fleet)
 
 
 def main() -> int:

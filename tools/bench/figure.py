@@ -39,6 +39,26 @@ def surplus(what: str, ours: float, least: float, most: float) -> Figure:
     return Figure(what, f"{shown} s", parts, f"≤ +{most} s", float(shown) <= most)
 
 
+def quotient(what: str, ours: float, least: float, most: float) -> Figure:
+    """Return how many times `least` seconds ours are, where both are far below a second."""
+    shown = f"{ours / least:.3f}"
+    return Figure(
+        what, shown, f"{_milliseconds(ours)} ÷ {_milliseconds(least)}", f"≤ {most}", float(shown) <= most
+    )
+
+
+def added(what: str, ours: float, least: float) -> Figure:
+    """Return how much more than `least` seconds ours are; this has no limit of its own."""
+    parts = f"{_milliseconds(ours)} against {_milliseconds(least)}"
+    return Figure(what, f"{(ours - least) * 1000:+.1f} ms", parts, "–", kept=True)  # noqa: RUF001 - a dash of the table
+
+
+def within(what: str, seconds: float, most: float, parts: str = "") -> Figure:
+    """Return how long something took, in seconds; what is shown, one decimal, is what is judged."""
+    shown = f"{seconds:.1f}"
+    return Figure(what, f"{shown} s", parts, f"≤ {most} s", float(shown) <= most)
+
+
 def at_most(what: str, seconds: float, most: float) -> Figure:
     """Return how long something took; what is shown, whole milliseconds, is what is judged."""
     shown = round(seconds * 1000)
@@ -54,3 +74,7 @@ def stated(what: str, seconds: float) -> Figure:
 def none_of(what: str, seen: int) -> Figure:
     """Return a count that must be none."""
     return Figure(what, str(seen), "", "0", seen == 0)
+
+
+def _milliseconds(seconds: float) -> str:
+    return f"{seconds * 1000:.1f} ms"

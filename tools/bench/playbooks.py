@@ -1,4 +1,4 @@
-"""The four playbooks on the same hosts: through Rackstack, and by plain `ansible-playbook`."""
+"""All playbooks on the same hosts: through Rackstack, and by plain `ansible-playbook`."""
 
 import json
 import os
@@ -17,14 +17,14 @@ from components.plugin.wire import SIGNATURE
 from stacks.errors import Refusal
 from tools.drive.session import STATE
 
-_ORDER = ("prepare", "engine", "checkpoint", "serve")
+_ORDER = ("prepare", "access", "engine", "checkpoint", "serve")
 _MEMORY = "/dev/shm"  # noqa: S108 -- a private folder is made inside; tmpfs keeps secrets off disks
 _OURS = (DRIFT, "__defaults")  # added to the inputs on the way, no part of the kind's own
 
 Applied = tuple[PlaybookInputs, PlaybookOutputs]
 
 
-class _Silent:
+class Silent:
     """What a kind may use of the engine, without an engine."""
 
     name = "bench"
@@ -47,7 +47,7 @@ class _Silent:
 
 
 def applied(state: Mapping[str, Any]) -> list[Applied]:
-    """Return inputs and outputs of the four playbooks from a state exported with secrets, in order."""
+    """Return inputs and outputs of all playbooks from a state exported with secrets, in order."""
     found = {
         each["inputs"]["playbook"]: each
         for each in state["deployment"]["resources"]
@@ -56,17 +56,17 @@ def applied(state: Mapping[str, Any]) -> list[Applied]:
     return [_typed(found[name]) for name in _ORDER]
 
 
-def seconds(four: Sequence[Applied]) -> tuple[float, float]:
-    """Return how long all four take through Rackstack and plainly, each on hosts without their traces.
+def seconds(playbooks: Sequence[Applied]) -> tuple[float, float]:
+    """Return how long they all take through Rackstack and plainly, each on hosts without their traces.
 
     Both go twice, and neither always first, so that a busy moment does not decide.
     """
     taken = {_through_rackstack: 0.0, _plain: 0.0}
     for way in (_plain, _through_rackstack, _through_rackstack, _plain):
-        for inputs, outputs in reversed(four):
-            Playbook().delete(inputs, outputs, _Silent())
+        for inputs, outputs in reversed(playbooks):
+            Playbook().delete(inputs, outputs, Silent())
         begin = time.perf_counter()
-        for each in four:
+        for each in playbooks:
             way(each)
         taken[way] += time.perf_counter() - begin
     return taken[_through_rackstack] / 2, taken[_plain] / 2
@@ -74,7 +74,7 @@ def seconds(four: Sequence[Applied]) -> tuple[float, float]:
 
 def _through_rackstack(applied: Applied) -> None:
     inputs, outputs = applied
-    Playbook().update(inputs, inputs, outputs, _Silent())
+    Playbook().update(inputs, inputs, outputs, Silent())
 
 
 def _plain(applied: Applied) -> None:
@@ -121,14 +121,15 @@ def _write_down(inputs: PlaybookInputs, run: str, folder: Path) -> list[str]:
 def _typed(resource: Mapping[str, Any]) -> Applied:
     inputs = {name: value for name, value in resource["inputs"].items() if name not in _OURS}
     return (
-        PlaybookInputs.model_validate_json(json.dumps(_in_clear(inputs))),
-        PlaybookOutputs.model_validate_json(json.dumps(_in_clear(resource["outputs"]))),
+        PlaybookInputs.model_validate_json(json.dumps(in_clear(inputs))),
+        PlaybookOutputs.model_validate_json(json.dumps(in_clear(resource["outputs"]))),
     )
 
 
-def _in_clear(value: Any) -> Any:
+def in_clear(value: Any) -> Any:
+    """Return a value of a state that was exported with its secrets shown, with their texts in their place."""
     if isinstance(value, dict):
         if SIGNATURE in value:
-            return _in_clear(json.loads(value["plaintext"]))
-        return {key: _in_clear(item) for key, item in value.items()}
-    return [_in_clear(item) for item in value] if isinstance(value, list) else value
+            return in_clear(json.loads(value["plaintext"]))
+        return {key: in_clear(item) for key, item in value.items()}
+    return [in_clear(item) for item in value] if isinstance(value, list) else value

@@ -67,15 +67,15 @@ def lab(session: Session) -> Project:
     """
     if session.exists():
         raise Refusal(
-            f"bench: stack {session.stack} exists and a first `up` is measured: run `make down` first"
+            f"bench: stack {session.name} exists and a first `up` is measured: run `make down` first"
         )
     session.create()
-    return Project(session, session.committed.parents[1], session.stack, session.copy)
+    return Project(session, session.committed.parents[1], session.name, session.copy)
 
 
 def floor(session: Session) -> Project:
     """Return the floor's project in a backend of its own, up."""
-    project = _apart(session.stack, "floor", _FLOOR)
+    project = _apart(session.name, "floor", _FLOOR)
     project.seconds("up", "--yes", "--skip-preview")
     return project
 

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from tools.bench import planning, playbooks
-from tools.bench.figure import Figure, at_most, none_of, ratio, stated, surplus
+from tools.bench.figure import Figure, at_most, none_of, quotient, ratio, stated, surplus, within
 from tools.bench.watch import ansible_during
 
 
@@ -26,8 +26,10 @@ def test_a_process_of_ansible_is_seen_and_others_are_not() -> None:
         (surplus("look", 2.54, 1.0, most=1.5), surplus("look", 2.6, 1.0, most=1.5)),
         (at_most("plan", 0.0504, most=0.05), at_most("plan", 0.0506, most=0.05)),
         (none_of("Ansible", 0), none_of("Ansible", 1)),
+        (quotient("stream", 0.02552, 0.025, most=1.021), quotient("stream", 0.02556, 0.025, most=1.021)),
+        (within("recover", 5.04, most=5), within("recover", 5.06, most=5)),
     ],
-    ids=["ratio", "surplus", "time", "count"],
+    ids=["ratio", "surplus", "time", "count", "quotient", "seconds"],
 )
 def test_what_is_shown_is_what_is_judged(kept: Figure, above: Figure) -> None:
     assert kept.kept
@@ -61,7 +63,7 @@ def test_an_exported_playbook_comes_back_with_its_secrets_in_clear() -> None:
         "interface": "eth0",
     }
     resources = []
-    for name in ("serve", "checkpoint", "engine", "prepare"):
+    for name in ("serve", "checkpoint", "access", "engine", "prepare"):
         inputs = {
             "fleet": "lab-1",
             "playbook": name,
@@ -76,7 +78,8 @@ def test_an_exported_playbook_comes_back_with_its_secrets_in_clear() -> None:
         outputs = {**inputs, "incarnation": "i", "run": "i.r"}
         resource = {"type": "rack:hosts:Playbook", "inputs": inputs, "outputs": outputs}
         resources.append(resource)
-    four = playbooks.applied({"deployment": {"resources": resources}})
-    assert [inputs.playbook for inputs, _ in four] == ["prepare", "engine", "checkpoint", "serve"]
-    assert four[0][0].secrets["serve_api_key"].get_secret_value() == "k"
-    assert four[0][1].incarnation == "i"
+    order = ["prepare", "access", "engine", "checkpoint", "serve"]
+    applied = playbooks.applied({"deployment": {"resources": resources}})
+    assert [inputs.playbook for inputs, _ in applied] == order
+    assert applied[0][0].secrets["serve_api_key"].get_secret_value() == "k"
+    assert applied[0][1].incarnation == "i"
