@@ -175,7 +175,7 @@ def _unseen(stack: Stack, lock: Lock) -> str:
     return (
         f"stack {stack.name} is locked by {lock.owner}, and {os.uname().nodename} cannot see whether that "
         f"process lives: `ssh {lock.host} ps -o pid,lstart,args -p {lock.pid}` shows it; if it is gone, "
-        f"`python -m lifecycle recover -s {stack.name} --owner-is-dead` goes on"
+        f"`make recover STACK={stack.name} OPTIONS=--owner-is-dead` goes on"
     )
 
 

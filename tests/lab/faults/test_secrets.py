@@ -51,7 +51,11 @@ def test_a_rotation_leaves_no_old_secret_on_any_host_and_starts_no_rank_again(se
         name=address,
         tls={"certificate": "certificate", "key": "certificateKey"},
     )
+    trusted = served.folder / "authority.pem"
+    trusted.write_text(certificate)
+    served.environment["SSL_CERT_FILE"] = str(trusted)  # as a person does whose authority is a private one
     served.up()
+    del served.environment["SSL_CERT_FILE"]
     served.learn()
     assert served.invocations() == before
     assert served.answers()

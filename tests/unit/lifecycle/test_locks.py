@@ -163,7 +163,7 @@ def test_an_engine_lives(stack: Written) -> None:
 
 def test_an_owner_on_another_machine_needs_the_word_of_a_person(stack: Written) -> None:
     stack.lock(_owner(812, "laptop"))
-    with pytest.raises(Refusal, match=r"`ssh laptop ps .* -p 812` shows it; .* --owner-is-dead` goes on"):
+    with pytest.raises(Refusal, match=r"`ssh laptop ps .* -p 812` shows it; .*--owner-is-dead` goes on"):
         locks.clear(stack, owner_is_dead=False)
     assert len(stack.locks()) == 1
     assert locks.clear(stack, owner_is_dead=True)[0].endswith("you say that it is dead")
