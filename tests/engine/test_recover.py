@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from components import processes
 from lifecycle import locks, orphans
 from lifecycle.recover import recover
 from stacks.errors import Refusal
@@ -110,7 +111,7 @@ def test_what_works_for_a_dead_engine_is_ended_without_waiting_for_it(project: P
     assert found
     said = list(recover(project.known()))
     assert sum("whose engine is gone: " in line for line in said) >= 1
-    assert [pid for pid in found if Path(f"/proc/{pid}").exists()] == []
+    assert [pid for pid in found if processes.stat(pid)] == []
     running.finish()
 
 
