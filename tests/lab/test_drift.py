@@ -297,6 +297,7 @@ def test_a_stranger_on_the_port_is_named_by_the_look_and_refused_by_up_in_the_sa
 
 
 @pytest.mark.usefixtures("prepared")
+@pytest.mark.long
 def test_a_door_that_somebody_opened_is_closed_again(pair: list[HostRecord], fleet: str) -> None:
     access = State(_access(pair, fleet))
     assert access.drift() == {}
@@ -345,6 +346,7 @@ def test_a_door_that_somebody_opened_is_closed_again(pair: list[HostRecord], fle
         assert said(host, "ls /etc/rackstack; nft list tables; getent passwd rackstack-gateway || true") == ""
 
 
+@pytest.mark.long
 def test_ways_back_work_where_somebody_took_things_away_by_hand(
     served: State, prepared: State, pair: list[HostRecord]
 ) -> None:

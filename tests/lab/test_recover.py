@@ -65,6 +65,7 @@ def test_after_a_kill_in_a_playbook_one_command_clears_up_and_destroy_leaves_not
     assert traces(checkout.fleet) == []
 
 
+@pytest.mark.long
 def test_a_lost_state_is_adopted_by_up_or_swept(checkout: Checkout) -> None:
     shown = _fail_at_engine(checkout)
     bundle = checkout.home / re.findall(r"all that was seen is in (\S+\.tar\.gz)", shown)[-1]

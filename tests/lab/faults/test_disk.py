@@ -44,6 +44,7 @@ def test_a_disk_too_small_for_the_checkpoint(site: Site, mirror: Mirror) -> None
     settle(inputs)
 
 
+@pytest.mark.long
 def test_a_disk_that_fills_while_the_checkpoint_comes(site: Site, mirror: Mirror) -> None:
     """Others fill it when half of the file has been sent."""
     name, shard = "filled", "model-1.safetensors"

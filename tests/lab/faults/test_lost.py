@@ -79,6 +79,7 @@ def test_a_cut_network_that_heals(site: Site, mirror: Mirror) -> None:
     settle(inputs)
 
 
+@pytest.mark.long
 def test_another_host_key(site: Site) -> None:
     ssh.close_all()
     away = f"mv {KEY} {KEY}.kept && ssh-keygen -q -t ed25519 -N '' -f {KEY} && systemctl restart ssh"
@@ -105,6 +106,7 @@ def test_a_slow_host_is_waited_for(site: Site) -> None:
     row("slow-host").holds("\n".join(run.said), host=site.bad.name)
 
 
+@pytest.mark.long
 def test_a_clock_that_is_hours_off(site: Site) -> None:
     """Hosts of a lab share this machine's clock, so Python on the bad one is made to read it wrong."""
     wrong = "import time; right = time.time; time.time = lambda: right() - 7200"

@@ -38,6 +38,7 @@ def _refuses_then_goes_on(site: Site, mirror: Mirror, name: str, ill: Ill) -> st
     return said
 
 
+@pytest.mark.long
 def test_a_busy_mirror(site: Site, mirror: Mirror) -> None:
     said = _refuses_then_goes_on(site, mirror, "busy", Ill(status=503))
     row("mirror-busy").holds(said, file=SHARD, url=mirror.url + _shard("busy"), size=SIZE)
@@ -56,6 +57,7 @@ def test_a_mirror_that_stalls(site: Site, mirror: Mirror) -> None:
     assert (_shard("stalls"), "bytes=300000-") in mirror.asked
 
 
+@pytest.mark.long
 def test_a_mirror_that_cuts_the_connection(site: Site, mirror: Mirror) -> None:
     said = _refuses_then_goes_on(site, mirror, "cuts", Ill(after=0))
     row("mirror-cuts").holds(said, file=SHARD, url=mirror.url + _shard("cuts"), size=SIZE)

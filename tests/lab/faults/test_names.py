@@ -43,6 +43,7 @@ def test_paths_with_signs_that_others_read_as_more(site: Site, mirror: Mirror) -
     row("names-paths").holds("\n".join(run.said), host=site.bad.name)
 
 
+@pytest.mark.long
 def test_a_host_name_of_63_characters(site: Site) -> None:
     long = site.bad.model_copy(update={"name": LONGEST})
     run = FakeRun()

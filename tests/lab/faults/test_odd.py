@@ -58,6 +58,7 @@ def test_a_host_whose_tmp_is_tiny_and_noexec(site: Site, mirror: Mirror) -> None
     row("tiny-tmp").holds("\n".join(run.said), host=site.bad.name)
 
 
+@pytest.mark.long
 def test_a_login_user_with_sudo_and_no_login_for_root(site: Site, mirror: Mirror) -> None:
     """Root's own login is refused by sshd, so all that follows goes through the user."""
     off = "/etc/ssh/sshd_config.d/05-no-root.conf"  # the first word counts

@@ -63,6 +63,7 @@ def test_a_package_manager_that_does_not_end(site: Site, held: str) -> None:
     assert Playbook().create(alone, FakeRun()).run
 
 
+@pytest.mark.long
 def test_a_package_that_no_source_has(site: Site) -> None:
     said = refusal(site.prepare(prepare_packages=["g++", "no-such-package"]))
     row("no-package").holds(said)
