@@ -125,9 +125,10 @@ def test_two_interrupts_leave_no_process(story: Checkout) -> None:
 def test_up_ends_with_a_completion(story: Checkout) -> None:
     story.up()
     outputs = story.outputs()
-    answer = _client(outputs).chat.completions.create(
-        model=outputs["model"], messages=[{"role": "user", "content": "Hello"}], max_tokens=8, temperature=0
-    )
+    with _client(outputs) as client:
+        answer = client.chat.completions.create(
+            model=outputs["model"], messages=[{"role": "user", "content": "Hello"}], max_tokens=8
+        )
     assert answer.choices[0].message.content
     assert outputs["endpoint"] == f"https://{outputs['hosts'][HEAD]}:8443/v1"
     assert outputs["apiKeys"] == {"default": outputs["apiKey"]}
@@ -295,7 +296,8 @@ def _error(shown: str) -> str:
 
 def _answers(story: Checkout) -> bool:
     outputs = story.outputs()
-    answer = _client(outputs).completions.create(model=outputs["model"], prompt="Hello", max_tokens=4)
+    with _client(outputs) as client:
+        answer = client.completions.create(model=outputs["model"], prompt="Hello", max_tokens=4)
     return answer.usage is not None and answer.usage.completion_tokens > 0
 
 
@@ -370,9 +372,11 @@ def _streaming(outputs: Mapping[str, Any]) -> Iterator[list[str]]:
 
     streaming = threading.Thread(target=stream, daemon=True)
     streaming.start()
-    yield dropped
-    ended.set()
-    streaming.join()
+    try:
+        yield dropped
+    finally:
+        ended.set()
+        streaming.join()
     assert whole.is_set()
 
 
