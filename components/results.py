@@ -46,7 +46,7 @@ def reach(access: AccessPlan, record: Mapping[str, Any]) -> str:
         access: Who reaches the fleet.
         record: Of the host that the gateway runs on.
     """
-    host = HostRecord.model_validate(record)
+    host = HostRecord.model_validate(record, strict=False)  # on the engine's wire every number is a float
     options = {
         "IdentitiesOnly": "yes",
         "ExitOnForwardFailure": "yes",

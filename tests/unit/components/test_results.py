@@ -33,7 +33,7 @@ def test_a_contract_says_what_a_client_has_to_set() -> None:
 def test_a_private_endpoint_comes_with_the_line_that_opens_it() -> None:
     access = stacks.planned("lab", {"access.sources": []}).access
     record = host("host-0", address="10.0.0.2", port=2222, identity_file="/my keys/fleet")
-    line = results.reach(access, record.model_dump())
+    line = results.reach(access, record.model_dump() | {"port": 2222.0})  # as it comes over the wire
     words = shlex.split(line)
     assert words[:6] == ["ssh", "-N", "-F", "none", "-L", "8443:127.0.0.1:8443"]
     assert words[words.index("-i") + 1] == "/my keys/fleet"
