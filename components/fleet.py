@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +11,7 @@ from components import bundles, cluster, entrance, results
 from components.cluster import GpuCluster
 from components.entrance import Entrance, Given
 from components.fleet_inventory import Inventory
+from components.fleet_name import fleet_id
 from components.hosts import roles, variables
 from components.hosts.playbook import Playbook
 from components.hosts.variables import Site
@@ -27,11 +27,6 @@ if TYPE_CHECKING:
     from stacks.planning.plan import FleetPlan
 
 ROOT = Path(__file__).resolve().parent.parent
-
-
-def fleet_id(stack: str, root: Path) -> str:
-    """Return the name of a fleet on shared ground: the stack's, told apart by the checkout it came from."""
-    return f"{stack}-{hashlib.sha256(str(root).encode()).hexdigest()[:6]}"
 
 
 def declare(plan: FleetPlan) -> Mapping[str, Any]:

@@ -5,7 +5,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
 
-from components.fleet import fleet_id
+from components.fleet_name import fleet_id
 from lifecycle import collect, files, locks
 from lifecycle import recover as recovery
 from lifecycle import sweep as sweeping

@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any, Final
 
 from components import bundles
-from components.fleet import fleet_id
+from components.fleet_name import fleet_id
 from components.plugin.redaction import Redactor
 from components.plugin.wire import SECRET, SIGNATURE
 from lifecycle import files, locks, on_hosts

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from components.fleet import fleet_id
+from components.fleet_name import fleet_id
 from lifecycle import files, locks, on_hosts, orphans, pending
 from lifecycle.environment import CHECKOUT
 

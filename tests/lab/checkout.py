@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from components.fleet import fleet_id
+from components.fleet_name import fleet_id
 from components.hosts import ssh
 from components.hosts.record import HostRecord
 from components.machines.lab import cache, names, processes

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from components import processes
-from components.fleet import fleet_id
+from components.fleet_name import fleet_id
 from components.hosts import ssh
 from lifecycle import on_hosts
 from lifecycle.environment import CHECKOUT
