@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from components import processes
 from components.hosts.job import Job
 from components.hosts.processes import naming, unending
-from components.hosts.runs import MEMORY_FOLDERS
+from components.hosts.runs import MEMORY_FOLDERS, abandoned
 from lifecycle.locks import ENGINE
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from lifecycle.stack import Stack
 
 _ADDRESS: Final = re.compile(r"127\.0\.0\.1:\d+")
-_PRIVATE: Final = re.compile(r"rackstack-(?P<pid>\d+)-(?P<born>\d+)-.+")
 _INIT: Final = 1
 
 
@@ -66,21 +65,13 @@ def _end_runs(checkout: Path) -> Iterator[str]:
 def _runs(checkout: Path) -> Iterator[tuple[Path, Job]]:
     """Yield private folder and job of each run of this checkout whose plugin is gone."""
     for memory in filter(Path.is_dir, map(Path, MEMORY_FOLDERS)):
-        for folder in memory.iterdir():
-            owner = _PRIVATE.fullmatch(folder.name)
-            if owner is None or _lives(int(owner["pid"]), int(owner["born"])):
-                continue
+        for folder in abandoned(memory):
             try:
                 job = Job.read(folder / "job.json")
             except (OSError, ValueError, TypeError):
                 continue  # another person's, or cut off before its run began
             if Path(job.path).is_relative_to(checkout):
                 yield folder, job
-
-
-def _lives(pid: int, born: int) -> bool:
-    seen = processes.stat(pid)
-    return seen is not None and seen.born == born
 
 
 def _families(pids: list[int]) -> list[int]:

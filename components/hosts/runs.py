@@ -95,11 +95,17 @@ def _require_literal(path: Path, environment: Mapping[str, str]) -> None:
 def _private_folder() -> Path:
     """Make the folder in memory, named after this process, once those of dead processes are gone."""
     memory = Path(next(folder for folder in MEMORY_FOLDERS if os.access(folder, os.W_OK)))
-    for folder in memory.iterdir():
-        if (owner := _PRIVATE.fullmatch(folder.name)) and _born(int(owner["pid"])) != int(owner["born"]):
-            shutil.rmtree(folder, ignore_errors=True)
+    for folder in list(abandoned(memory)):
+        shutil.rmtree(folder, ignore_errors=True)
     own = os.getpid()
     return Path(tempfile.mkdtemp(prefix=f"rackstack-{own}-{_born(own)}-", dir=memory))
+
+
+def abandoned(memory: Path) -> Iterator[Path]:
+    """Yield the private folders in a folder in memory whose process is gone."""
+    for folder in memory.iterdir():
+        if (owner := _PRIVATE.fullmatch(folder.name)) and _born(int(owner["pid"])) != int(owner["born"]):
+            yield folder
 
 
 def _born(pid: int) -> int | None:
