@@ -1,6 +1,6 @@
 """What a person may not set by hand: what the plan decides, secrets, and what contradicts itself."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from stacks.config import Setting
 from stacks.planning import secret
@@ -203,24 +203,14 @@ def _items_are_no_options(design: Design, _: Sized) -> Iterator[Finding]:
             )
 
 
-def _no_developer_endpoints(design: Design, _: Sized) -> Iterator[Finding]:
-    if design.config.env.get(_DEVELOPER, "0") != "0":
-        yield Finding(
-            f"env.{_DEVELOPER}",
-            design.config.env[_DEVELOPER],
-            "opens endpoints that need no key and can empty caches and stop the engine",
-            "drop it",
-        )
+def _stays_off(name: str, otherwise: str) -> Callable[[Design, Sized], Iterator[Finding]]:
+    """Return a check that a switch of the engine's is not set by hand."""
 
+    def check(design: Design, _: Sized) -> Iterator[Finding]:
+        if design.config.env.get(name, "0") != "0":
+            yield Finding(f"env.{name}", design.config.env[name], otherwise, "drop it")
 
-def _dies_with_its_engine(design: Design, _: Sized) -> Iterator[Finding]:
-    if design.config.env.get(_OUTLIVES, "0") != "0":
-        yield Finding(
-            f"env.{_OUTLIVES}",
-            design.config.env[_OUTLIVES],
-            "lets the API server outlive its dead engine, so that a fleet that answers nothing looks alive",
-            "drop it",
-        )
+    return check
 
 
 def _asks_no_hub(design: Design, _: Sized) -> Iterator[Finding]:
@@ -270,13 +260,16 @@ RULES = (
         "no-developer-endpoints",
         "the engine's developer endpoints stay off",
         "https://docs.vllm.ai/en/stable/usage/security/",
-        _no_developer_endpoints,
+        _stays_off(_DEVELOPER, "opens endpoints that need no key and can empty caches and stop the engine"),
     ),
     Rule(
         "dies-with-its-engine",
         "the API server ends when its engine dies",
         "vLLM 0.33.0, vllm/envs.py",
-        _dies_with_its_engine,
+        _stays_off(
+            _OUTLIVES,
+            "lets the API server outlive its dead engine, so that a fleet that answers nothing looks alive",
+        ),
     ),
     Rule(
         "asks-no-hub",
