@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Final
 
-from components.machines.lab.booted import MachineInputs
+from components.machines.lab.booted import MachineInputs, MachineOutputs
+from components.machines.lab.host import Host
+from tests.factories.run import FakeRun
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from components.machines.lab.network import NetworkOutputs
@@ -28,3 +32,9 @@ def machine(network: NetworkOutputs, fleet: str, name: str, index: int, image: P
         cpus=1,
         memory_mib=LEAST_MIB,
     )
+
+
+def boot(asked: Sequence[MachineInputs]) -> list[MachineOutputs]:
+    """Boot machines side by side."""
+    with ThreadPoolExecutor() as pool:
+        return list(pool.map(lambda each: Host().create(each, FakeRun()), asked))

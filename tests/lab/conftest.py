@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from components.fleet_inventory import Inventory
+from components.hosts import runs, ssh
 from components.machines.lab import able, cache
 from stacks import catalog
 from tests.factories.run import FakeRun
@@ -51,6 +52,15 @@ def fleet() -> Iterator[str]:
 def other_fleet() -> Iterator[str]:
     """Name a fleet of one test's own; whatever is left of it goes afterwards."""
     yield from _passing_fleet()
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Keep what failed runs of a module leave among the tests' files, and end its connections."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(runs, "KEPT", tmp_path_factory.mktemp("kept"))
+        yield
+    ssh.close_all()
 
 
 @pytest.fixture(scope="module")

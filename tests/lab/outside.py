@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -133,3 +134,23 @@ def _ip(*argv: str) -> None:
 
 def _lines(*argv: str) -> list[str]:
     return subprocess.run(argv, capture_output=True, text=True, check=False).stdout.splitlines()
+
+
+@contextmanager
+def opened(line: str, port: int) -> Iterator[None]:
+    """Run the line that opens a private endpoint, as a person would, until the end of the block."""
+    with subprocess.Popen(shlex.split(line), stdin=subprocess.DEVNULL, stderr=subprocess.PIPE) as running:
+        try:
+            _wait_for(running, port)
+            yield
+        finally:
+            running.terminate()
+
+
+def _wait_for(running: subprocess.Popen[bytes], port: int) -> None:
+    while running.poll() is None:
+        listening = subprocess.run(["ss", "-Hltn", f"sport = {port}"], capture_output=True, check=True).stdout
+        if f"127.0.0.1:{port}".encode() in listening:
+            return
+    assert running.stderr is not None
+    raise AssertionError(running.stderr.read())

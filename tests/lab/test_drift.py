@@ -3,29 +3,26 @@
 from __future__ import annotations
 
 import hashlib
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from pydantic import SecretStr
 
-from components.hosts import runs, ssh
 from components.hosts.playbook import Playbook, PlaybookInputs, PlaybookOutputs
 from components.hosts.roles import digests
-from components.machines.lab.host import Host
 from components.machines.lab.network import Network, NetworkInputs
 from stacks.errors import Incomplete
-from tests.factories.machines import machine
+from tests.factories.machines import boot, machine
 from tests.factories.run import FakeRun
 from tests.lab.outside import said
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
     from pathlib import Path
 
     from components.hosts.record import HostRecord
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.usefixtures("kept")]
 
 HOME = "/var/lib/rackstack/checkpoints/some/1"
 FILES = {"config.json": b"{}", "weights": bytes(range(256)) * 16}
@@ -68,21 +65,12 @@ class State:
         Playbook().delete(self.inputs, self.outputs, FakeRun())
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(runs, "KEPT", tmp_path_factory.mktemp("kept"))
-        yield
-    ssh.close_all()
-
-
 @pytest.fixture(scope="module")
 def pair(fleet: str, image: Path) -> list[HostRecord]:
     """Boot two hosts, about 6 s."""
     network = Network().create(NetworkInputs(fleet=fleet), FakeRun())
     asked = [machine(network, fleet, name, index, image) for index, name in ((2, "a"), (3, "b"))]
-    with ThreadPoolExecutor() as pool:
-        return [made.record for made in pool.map(lambda each: Host().create(each, FakeRun()), asked)]
+    return [made.record for made in boot(asked)]
 
 
 @pytest.fixture(scope="module")

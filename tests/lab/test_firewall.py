@@ -6,7 +6,6 @@ import json
 import shlex
 import shutil
 import tempfile
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,10 +15,9 @@ from pydantic import SecretStr
 from components.hosts import playbook, runs
 from components.hosts import ssh as pooled
 from components.hosts.playbook import Playbook, PlaybookInputs
-from components.machines.lab.host import Host
 from components.machines.lab.network import Network, NetworkInputs, NetworkOutputs
 from stacks.errors import Incomplete
-from tests.factories.machines import machine
+from tests.factories.machines import boot, machine
 from tests.factories.run import FakeRun
 from tests.lab.outside import PROBE, reached, said, ssh, stranger
 
@@ -70,8 +68,7 @@ def network(fleet: str) -> NetworkOutputs:
 def pair(network: NetworkOutputs, fleet: str, image: Path) -> list[HostRecord]:
     """Boot two hosts on which everything listens that a firewall is about; about 6 s."""
     asked = [machine(network, fleet, name, index, image) for index, name in ((2, "a"), (3, "b"))]
-    with ThreadPoolExecutor() as pool:
-        hosts = [made.record for made in pool.map(lambda each: Host().create(each, FakeRun()), asked)]
+    hosts = [made.record for made in boot(asked)]
     for number, host in enumerate(hosts):
         said(host, f"ip address add fd00::{10 + number}/64 dev eth0 nodad")
         ports = " ".join(map(str, (*RANK_PORTS, GATEWAY)))

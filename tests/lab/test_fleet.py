@@ -21,7 +21,7 @@ import pytest
 
 from components.machines.lab.network import NetworkOutputs
 from tests.lab import parser
-from tests.lab.outside import reached, stranger, traces
+from tests.lab.outside import opened, reached, stranger, traces
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -242,7 +242,7 @@ def test_a_private_fleet_is_reached_by_its_line_and_by_nothing_else(story: Check
     assert outputs["endpoint"] == "https://localhost:8443/v1"
     with pytest.raises(OSError, match=r"refused|timed out"):
         _status({**outputs, "endpoint": f"https://{outputs['hosts'][HEAD]}:8443/v1"}, "/v1/models", None)
-    with _reached(outputs["reach"]):
+    with opened(outputs["reach"], 8443):
         assert _answers(story)
     key = story.host(HEAD).host_key.split()[1]
     other = subprocess.run(
@@ -378,23 +378,3 @@ def _streaming(outputs: Mapping[str, Any]) -> Iterator[list[str]]:
         ended.set()
         streaming.join()
     assert whole.is_set()
-
-
-@contextmanager
-def _reached(line: str) -> Iterator[None]:
-    """Run the line that opens a private endpoint, as a person would."""
-    with subprocess.Popen(shlex.split(line), stdin=subprocess.DEVNULL, stderr=subprocess.PIPE) as opened:
-        try:
-            _wait_for_port(opened)
-            yield
-        finally:
-            opened.terminate()
-
-
-def _wait_for_port(opened: subprocess.Popen[bytes]) -> None:
-    while opened.poll() is None:
-        listening = subprocess.run(["ss", "-Hltn", "sport = 8443"], capture_output=True, check=True).stdout
-        if b"127.0.0.1:8443" in listening:
-            return
-    assert opened.stderr is not None
-    raise AssertionError(opened.stderr.read())

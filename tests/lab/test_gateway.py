@@ -9,7 +9,6 @@ import http.client
 import json
 import socket
 import ssl
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,13 +17,11 @@ import yaml
 from pydantic import SecretStr
 
 from components.gateway import certificates
-from components.hosts import runs, ssh
 from components.hosts.playbook import Playbook, PlaybookInputs, PlaybookOutputs
 from components.hosts.roles import digests
-from components.machines.lab.host import Host
 from components.machines.lab.network import Network, NetworkInputs
 from stacks.errors import Incomplete
-from tests.factories.machines import machine
+from tests.factories.machines import boot, machine
 from tests.factories.run import FakeRun
 from tests.fakes import upstream
 from tests.lab.outside import reached, said
@@ -35,7 +32,7 @@ if TYPE_CHECKING:
 
     from components.hosts.record import HostRecord
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.usefixtures("kept")]
 
 CASES = yaml.safe_load((Path(__file__).parents[1] / "cases/gateway/requests.yaml").read_text())
 OLD = {"default": "rk-Default.key+0123456789", "evaluation": "rk-evaluation/key=~0123456789"}
@@ -194,21 +191,12 @@ class Door:
         return said(self.host, f"systemctl show {UNIT} --value -p MainPID; pgrep -u rackstack-gateway | sort")
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(runs, "KEPT", tmp_path_factory.mktemp("kept"))
-        yield
-    ssh.close_all()
-
-
 @pytest.fixture(scope="module")
 def pair(fleet: str, image: Path) -> list[HostRecord]:
     """Boot and prepare two hosts, about 20 s."""
     network = Network().create(NetworkInputs(fleet=fleet), FakeRun())
     asked = [machine(network, fleet, name, index, image) for index, name in ((2, "door"), (3, "other"))]
-    with ThreadPoolExecutor() as pool:
-        hosts = [made.record for made in pool.map(lambda each: Host().create(each, FakeRun()), asked)]
+    hosts = [made.record for made in boot(asked)]
     wanted = {"prepare_packages": ["nginx"], "prepare_memory_mib": 128, "prepare_disk_mib": 1}
     prepare = PlaybookInputs(
         fleet=fleet,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 import subprocess
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import pytest
@@ -18,10 +17,9 @@ from tests.factories.hosts import KEY
 from tests.factories.machines import machine
 from tests.factories.run import FakeRun
 from tests.factories.stacks import planned
-from tests.lab.outside import said
+from tests.lab.outside import opened, said
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
     from components.hosts.record import HostRecord
@@ -44,7 +42,7 @@ def host(fleet: str, image: Path) -> HostRecord:
 
 
 def test_the_line_opens_the_port_here(host: HostRecord) -> None:
-    with opened(results.reach(PRIVATE, host.model_dump())):
+    with opened(results.reach(PRIVATE, host.model_dump()), PORT):
         answer = subprocess.run(
             ["curl", "-sS", "-o", "/dev/null", "-w", "%{http_code}", f"http://localhost:{PORT}/"],
             capture_output=True, text=True, check=True,
@@ -76,23 +74,3 @@ def test_a_server_that_forwards_nothing_is_named_with_the_way_out(host: HostReco
     ssh.close_all()
     with pytest.raises(Refusal, match="forwards no connection, and only through SSH its port 8443"):
         ssh.tunnel(host, PORT, 10)
-
-
-@contextmanager
-def opened(line: str) -> Iterator[None]:
-    """Run the line that opens a private port, as a person would, until the end of the block."""
-    with subprocess.Popen(shlex.split(line), stdin=subprocess.DEVNULL, stderr=subprocess.PIPE) as running:
-        try:
-            _wait_for_port(running)
-            yield
-        finally:
-            running.terminate()
-
-
-def _wait_for_port(running: subprocess.Popen[bytes]) -> None:
-    while running.poll() is None:
-        listening = subprocess.run(["ss", "-Hltn", f"sport = {PORT}"], capture_output=True, check=True).stdout
-        if f"127.0.0.1:{PORT}".encode() in listening:
-            return
-    assert running.stderr is not None
-    raise AssertionError(running.stderr.read())

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from components.hosts import runs, ssh
 from components.hosts.playbook import Playbook, PlaybookInputs, PlaybookOutputs
 from components.hosts.roles import digests
 from components.machines.lab.booted import MachineInputs
@@ -18,12 +17,12 @@ from tests.lab.outside import said
 from tests.lab.outside import ssh as try_ssh
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
     from pathlib import Path
 
     from components.hosts.record import HostRecord
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.usefixtures("kept")]
 
 RANK = """[Service]
 User=rackstack
@@ -37,14 +36,6 @@ until systemctl --quiet is-active $unit; do sleep 0.2; done
 sleep 1; systemctl stop $unit"""
 LEFT = "systemctl list-units --all --no-legend 'rackstack-*'; find /run -maxdepth 1 -name 'rackstack-*'"
 SHARED = "/opt/rackstack /var/lib/rackstack /var/cache/rackstack /etc/rackstack"
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(runs, "KEPT", tmp_path_factory.mktemp("kept"))
-        yield
-    ssh.close_all()
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import secrets
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,9 +10,8 @@ import pytest
 from components.bundles import archive
 from components.fleet_inventory import Inventory
 from components.hosts import runs, ssh
-from components.machines.lab.host import Host
 from components.machines.lab.network import Network, NetworkInputs
-from tests.factories.machines import machine
+from tests.factories.machines import boot, machine
 from tests.factories.run import FakeRun
 from tests.lab.faults.origin import Mirror, serving
 from tests.lab.faults.served import served as served  # noqa: PLC0414 -- a fixture of the whole folder
@@ -54,6 +52,4 @@ def _boot(fleet: str, image: Path, folder: Path) -> Site:
     network = Network().create(NetworkInputs(fleet=fleet), FakeRun())
     asked = [machine(network, fleet, f"host-{rank}", rank + 2, image) for rank in range(2)]
     asked = [each.model_copy(update={"memory_mib": 512}) for each in asked]
-    with ThreadPoolExecutor() as pool:
-        made = list(pool.map(lambda each: Host().create(each, FakeRun()), asked))
-    return Site(fleet, list(zip(asked, made, strict=True)), folder)
+    return Site(fleet, list(zip(asked, boot(asked), strict=True)), folder)
