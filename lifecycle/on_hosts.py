@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+import yaml
+
 from components import processes
 from components.fleet_inventory import Inventory
 from components.hosts.record import HostRecord
@@ -20,10 +22,11 @@ if TYPE_CHECKING:
 
 ANSWER_SECONDS: Final = 6.0
 STOP_SECONDS: Final = 20.0
-STEPS: Final = {"engine": "rackstack-engine-install", "checkpoint": "rackstack-checkpoint-fetch"}
-"""Playbook → the unit of its long step (`playbooks/roles/*/vars`)."""
+STEPPING: Final = ("engine", "checkpoint")
+"""Playbooks with a long step, in the role of their name."""
 
-_LOCK_PROGRAM: Final = Path(__file__).resolve().parents[1] / "playbooks/roles/lock/files/lock.py"
+_ROLES: Final = Path(__file__).resolve().parents[1] / "playbooks/roles"
+_LOCK_PROGRAM: Final = _ROLES / "lock/files/lock.py"
 _SEPARATOR: Final = "\x1e"
 
 
@@ -135,10 +138,16 @@ def _released(fleet: str, host: HostRecord, *, owner_is_dead: bool) -> Iterator[
         program = _LOCK_PROGRAM.read_text(encoding="utf-8")
         ssh.run(host, f"/usr/bin/python3 - {words}", stdin=program, deadline=ANSWER_SECONDS)
         yield f"host {host.name}: released the lock of {lock.name}, whose run has ended ({lock.process})"
-    for name, unit in STEPS.items():
+    for name in STEPPING:
+        unit = _step_unit(name)
         if f"{unit}.service" in units and name not in at_work:
             held = ssh.run(host, _stop(name, unit), deadline=STOP_SECONDS).out.strip()
             yield f"host {host.name}: {_stopped(unit, held)}"
+
+
+def _step_unit(role: str) -> str:
+    named = yaml.safe_load((_ROLES / role / "vars/main.yml").read_text(encoding="utf-8"))
+    return str(named[f"{role}_unit"])
 
 
 def _not_ended(over: bool | None) -> str:  # noqa: FBT001 -- the answer of `ended`

@@ -12,6 +12,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from components.bundles.witness import capped
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
@@ -82,17 +84,6 @@ def remember_plan(fleet: str, text: str) -> None:
 def plan_file(fleet: str) -> Path:
     """Return where the last plan of a fleet is kept."""
     return STATE / "plans" / f"{fleet}.json"
-
-
-def capped(text: str, most: int) -> str:
-    """Return a text with its middle left out where it is longer than `most` characters.
-
-    The first failure stands near the beginning and what came of it at the end.
-    """
-    if len(text) <= most:
-        return text
-    half = most // 2
-    return f"{text[:half]}\n[… {len(text) - 2 * half} characters are left out here …]\n{text[-half:]}"
 
 
 def _bounded(parts: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:

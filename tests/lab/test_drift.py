@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 from pydantic import SecretStr
 
 from components.hosts.playbook import Playbook, PlaybookInputs, PlaybookOutputs
-from components.hosts.roles import digests
 from components.machines.lab.network import Network, NetworkInputs
 from stacks.errors import Incomplete
+from tests.factories import playbooks
 from tests.factories.machines import boot, machine
+from tests.factories.playbooks import ENGINE_PORT as PORT
+from tests.factories.playbooks import GATEWAY_PORT
 from tests.factories.run import FakeRun
 from tests.lab.outside import said
 
@@ -27,9 +29,7 @@ pytestmark = [pytest.mark.lab, pytest.mark.usefixtures("kept")]
 HOME = "/var/lib/rackstack/checkpoints/some/1"
 FILES = {"config.json": b"{}", "weights": bytes(range(256)) * 16}
 ENGINE = "/opt/rackstack/engines/stand-in"
-PORT = 8000
 RANK = ["/usr/bin/python3", "-m", "http.server", "--bind", "127.0.0.1", str(PORT)]
-GATEWAY_PORT = 8443
 DOOR = ["/usr/bin/python3", "-m", "http.server", str(GATEWAY_PORT)]
 RULES = "nft --stateless list table inet rackstack"
 UNIT = "rackstack-rank.service"
@@ -79,7 +79,7 @@ def prepared(pair: list[HostRecord], fleet: str) -> State:
     for host in pair:
         said(host, PROBE.format(version="1.0"))
     wanted = {"prepare_packages": ["rackstack-probe"], "prepare_memory_mib": 128, "prepare_disk_mib": 1}
-    return State(_inputs(pair, fleet, "prepare", wanted))
+    return State(playbooks.inputs(pair, fleet, "prepare", wanted))
 
 
 @pytest.fixture(scope="module")
@@ -92,64 +92,13 @@ def served(prepared: State, pair: list[HostRecord], fleet: str) -> State:
             f"mkdir -p {ENGINE} {HOME}; touch -d yesterday {ENGINE}/.rackstack-complete {HOME}/.verified",
         )
     wanted = {"serve_engine_home": ENGINE, "serve_checkpoint_home": HOME}
-    inputs = _inputs(pair, fleet, "serve", wanted)
+    inputs = playbooks.inputs(pair, fleet, "serve", wanted)
     own = {
         host.name: {"serve_rank": rank, "serve_argv": RANK, "serve_env": {}, "serve_ports": [PORT]}
         for rank, host in enumerate(pair)
     }
     secrets = {"serve_api_key": SecretStr("a-key-of-this-test")}
     return State(inputs.model_copy(update={"host_variables": own, "secrets": secrets}))
-
-
-def _inputs(
-    hosts: list[HostRecord], fleet: str, playbook: str, variables: Mapping[str, Any]
-) -> PlaybookInputs:
-    return PlaybookInputs(
-        fleet=fleet,
-        playbook=playbook,
-        hosts=hosts,
-        variables=dict(variables),
-        host_variables={},
-        secrets={},
-        roles=digests(playbook),
-        after=[],
-    )
-
-
-def _access(hosts: list[HostRecord], fleet: str) -> PlaybookInputs:
-    """Return `access` with the gateway on the first host, without TLS."""
-    wanted = {
-        "firewall_members": [host.address for host in hosts],
-        "firewall_operators": ["operator"],
-        "firewall_sources": ["operator"],
-        "firewall_gateway_port": GATEWAY_PORT,
-        "gateway_host": hosts[0].name,
-        "gateway_port": GATEWAY_PORT,
-        "gateway_upstream": f"127.0.0.1:{PORT}",
-        "gateway_tls": False,
-        "gateway_certificate": "",
-        "gateway_routes": [{"method": "GET", "path": "/v1/models"}],
-        "gateway_metrics": [],
-        "gateway_sources": ["operator"],
-        "gateway_body_mib": 1,
-        "gateway_idle_seconds": 60,
-        "gateway_total_seconds": 120,
-        "gateway_key_names": ["default"],
-    }
-    keys = {"gateway_key_default": "rk-of-this-test-012345", "gateway_engine_key": "rk-of-the-engine-012345"}
-    gateway = {
-        "firewall_is_gateway": True,
-        "firewall_guarded_ports": [PORT],
-        "gateway_listen": ["127.0.0.1", hosts[0].address],
-    }
-    inputs = _inputs(hosts, fleet, "access", wanted)
-    own = {host.name: {"firewall_is_gateway": False, "firewall_guarded_ports": []} for host in hosts[1:]}
-    return inputs.model_copy(
-        update={
-            "host_variables": {hosts[0].name: gateway, **own},
-            "secrets": {name: SecretStr(key) for name, key in keys.items()},
-        }
-    )
 
 
 def test_what_prepare_left_is_seen_and_mended(prepared: State, pair: list[HostRecord]) -> None:
@@ -206,7 +155,7 @@ def test_a_checkpoint_that_was_touched_is_seen_and_mended(pair: list[HostRecord]
         "checkpoint_url": "http://127.0.0.1:9999/",
         "checkpoint_files": files,
     }
-    checkpoint = State(_inputs(pair, fleet, "checkpoint", wanted))
+    checkpoint = State(playbooks.inputs(pair, fleet, "checkpoint", wanted))
     assert checkpoint.drift() == {}
     spoilt = {
         f"head -c 4096 /dev/zero >{HOME}/weights": f"{HOME}/weights was written to since it was verified",
@@ -287,7 +236,7 @@ def test_a_stranger_on_the_port_is_named_by_the_look_and_refused_by_up_in_the_sa
 @pytest.mark.usefixtures("prepared")
 @pytest.mark.long
 def test_a_door_that_somebody_opened_is_closed_again(pair: list[HostRecord], fleet: str) -> None:
-    access = State(_access(pair, fleet))
+    access = State(playbooks.access(pair, fleet, {"default": "rk-of-this-test-012345"}))
     assert access.drift() == {}
     rules = said(pair[0], RULES)
     spoilt = {

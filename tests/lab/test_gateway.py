@@ -14,14 +14,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
-from pydantic import SecretStr
 
 from components.gateway import certificates
 from components.hosts.playbook import Playbook, PlaybookInputs, PlaybookOutputs
-from components.hosts.roles import digests
 from components.machines.lab.network import Network, NetworkInputs
 from stacks.errors import Incomplete
+from tests.factories import playbooks
 from tests.factories.machines import boot, machine
+from tests.factories.playbooks import ENGINE_KEY
+from tests.factories.playbooks import GATEWAY_PORT as PORT
 from tests.factories.run import FakeRun
 from tests.fakes import upstream
 from tests.lab.outside import reached, said
@@ -37,9 +38,7 @@ pytestmark = [pytest.mark.lab, pytest.mark.usefixtures("kept")]
 CASES = yaml.safe_load((Path(__file__).parents[1] / "cases/gateway/requests.yaml").read_text())
 OLD = {"default": "rk-Default.key+0123456789", "evaluation": "rk-evaluation/key=~0123456789"}
 NEW = {"default": OLD["default"], "evaluation": "rk-the-next-evaluation-key"}
-ENGINE_KEY = "rk-only-the-engine-and-the-gateway"
 UNIT = "rackstack-gateway.service"
-PORT = 8443
 # The image has no client of its own.
 FETCH = """
 import ssl, sys, urllib.error, urllib.request
@@ -78,15 +77,7 @@ class Door:
 
     def inputs(self, keys: Mapping[str, str], secret: Mapping[str, str], **changed: Any) -> PlaybookInputs:
         """Return the inputs of `access` with these keys."""
-        hosts = [self.host, *self.others]
-        variables = {
-            "firewall_members": [host.address for host in hosts],
-            "firewall_operators": ["operator"],
-            "firewall_sources": ["operator"],
-            "firewall_gateway_port": PORT,
-            "gateway_host": self.host.name,
-            "gateway_port": PORT,
-            "gateway_upstream": "127.0.0.1:8000",
+        own: dict[str, Any] = {
             "gateway_tls": True,
             "gateway_certificate": self.leaf.certificate,
             "gateway_routes": [
@@ -95,36 +86,11 @@ class Door:
                 {"method": "GET", "path": "/health"},
             ],
             "gateway_metrics": ["192.0.2.1/32"],
-            "gateway_sources": ["operator"],
-            "gateway_body_mib": 1,
             "gateway_idle_seconds": 600,
             "gateway_total_seconds": 1200,
-            "gateway_key_names": list(keys),
         }
-        secrets = {
-            "gateway_engine_key": ENGINE_KEY,
-            "gateway_certificate_key": self.leaf.key,
-            **{f"gateway_key_{name}": key for name, key in keys.items()},
-            **secret,
-        }
-        own = {
-            host.name: {
-                "firewall_is_gateway": host is self.host,
-                "firewall_guarded_ports": [8000] if host is self.host else [],
-                "gateway_listen": ["127.0.0.1", self.host.address] if host is self.host else ["127.0.0.1"],
-            }
-            for host in hosts
-        }
-        return PlaybookInputs(
-            fleet=self.fleet,
-            playbook="access",
-            hosts=hosts,
-            variables=variables | changed,
-            host_variables=own,
-            secrets={name: SecretStr(value) for name, value in secrets.items()},
-            roles=digests("access"),
-            after=[],
-        )
+        secrets = {"gateway_certificate_key": self.leaf.key, **secret}
+        return playbooks.access([self.host, *self.others], self.fleet, keys, secrets, **(own | changed))
 
     def set_up(
         self, keys: Mapping[str, str], secret: Mapping[str, str] | None = None, **changed: Any
@@ -198,17 +164,7 @@ def pair(fleet: str, image: Path) -> list[HostRecord]:
     asked = [machine(network, fleet, name, index, image) for index, name in ((2, "door"), (3, "other"))]
     hosts = [made.record for made in boot(asked)]
     wanted = {"prepare_packages": ["nginx"], "prepare_memory_mib": 128, "prepare_disk_mib": 1}
-    prepare = PlaybookInputs(
-        fleet=fleet,
-        playbook="prepare",
-        hosts=hosts,
-        variables=wanted,
-        host_variables={},
-        secrets={},
-        roles=digests("prepare"),
-        after=[],
-    )
-    Playbook().create(prepare, FakeRun())
+    Playbook().create(playbooks.inputs(hosts, fleet, "prepare", wanted), FakeRun())
     return hosts
 
 

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
 from components.hosts.playbook import Playbook, PlaybookInputs, PlaybookOutputs
-from components.hosts.roles import digests
-from components.machines.lab.booted import MachineInputs
 from components.machines.lab.host import Host
 from components.machines.lab.network import Network, NetworkInputs
 from stacks.errors import Incomplete
+from tests.factories import playbooks
+from tests.factories.machines import machine
 from tests.factories.run import FakeRun
 from tests.lab.outside import said
 from tests.lab.outside import ssh as try_ssh
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from pathlib import Path
 
     from components.hosts.record import HostRecord
@@ -42,39 +41,15 @@ SHARED = "/opt/rackstack /var/lib/rackstack /var/cache/rackstack /etc/rackstack"
 def host(fleet: str, image: Path) -> HostRecord:
     """Boot one host, about 4 s."""
     network = Network().create(NetworkInputs(fleet=fleet), FakeRun())
-    asked = MachineInputs(
-        fleet=fleet,
-        name="leaving",
-        network=network.incarnation,
-        subnet=network.subnet,
-        bridge=network.bridge,
-        image=str(image),
-        index=2,
-        cpus=1,
-        memory_mib=256,
-    )
-    return Host().create(asked, FakeRun()).record
+    return Host().create(machine(network, fleet, "leaving", 2, image), FakeRun()).record
 
 
 @pytest.fixture(scope="module")
 def prepared(host: HostRecord, fleet: str) -> tuple[PlaybookInputs, PlaybookOutputs]:
     """Run the real `prepare`, about 9 s."""
     wanted = {"prepare_packages": ["g++"], "prepare_memory_mib": 128, "prepare_disk_mib": 1}
-    inputs = _inputs(host, fleet, "prepare", wanted)
+    inputs = playbooks.inputs([host], fleet, "prepare", wanted)
     return inputs, Playbook().create(inputs, FakeRun())
-
-
-def _inputs(host: HostRecord, fleet: str, playbook: str, variables: Mapping[str, Any]) -> PlaybookInputs:
-    return PlaybookInputs(
-        fleet=fleet,
-        playbook=playbook,
-        hosts=[host],
-        variables=dict(variables),
-        host_variables={},
-        secrets={},
-        roles=digests(playbook),
-        after=[],
-    )
 
 
 @pytest.mark.usefixtures("prepared")
@@ -86,10 +61,10 @@ def test_a_step_that_is_stopped_from_outside_has_not_done_its_work(host: HostRec
         "checkpoint_files": [{"path": "config.json", "size": 2, "sha256": "0" * 64}],
     }
     with pytest.raises(Incomplete) as failed:
-        Playbook().create(_inputs(host, fleet, "checkpoint", fetch), FakeRun())
+        Playbook().create(playbooks.inputs([host], fleet, "checkpoint", fetch), FakeRun())
     assert "rackstack-checkpoint-fetch.service was ended before" in failed.value.reasons[0]
 
-    nothing = _inputs(host, fleet, "checkpoint", fetch | {"checkpoint_files": []})
+    nothing = playbooks.inputs([host], fleet, "checkpoint", fetch | {"checkpoint_files": []})
     made = Playbook().create(nothing, FakeRun())
     assert said(host, LEFT) == ""
     assert Playbook().read(nothing, made, FakeRun()).drift == {}

@@ -16,11 +16,11 @@ import pytest
 
 from components.hosts import ssh
 from components.hosts.playbook import Playbook, PlaybookInputs, PlaybookOutputs
-from components.hosts.roles import digests
 from components.machines.lab import cache, links, names, processes
 from components.machines.lab.commands import call
 from components.machines.lab.host import Host
 from stacks.errors import EffectError
+from tests.factories import playbooks
 from tests.factories.run import FakeRun
 
 if TYPE_CHECKING:
@@ -89,16 +89,7 @@ class Site:
         self, playbook: str, variables: Mapping[str, Any], hosts: Sequence[HostRecord] = ()
     ) -> PlaybookInputs:
         """Return the inputs of a real playbook."""
-        return PlaybookInputs(
-            fleet=self.fleet,
-            playbook=playbook,
-            hosts=list(hosts or self.hosts),
-            variables=dict(variables),
-            host_variables={},
-            secrets={},
-            roles=digests(playbook),
-            after=[],
-        )
+        return playbooks.inputs(hosts or self.hosts, self.fleet, playbook, variables)
 
     def prepare(self, *hosts: HostRecord, **changes: Any) -> PlaybookInputs:
         """Return the inputs of the real `prepare`."""

@@ -9,6 +9,7 @@ import pytest
 from components.hosts import ssh
 from components.hosts.playbook import Playbook, PlaybookOutputs
 from components.machines.lab.commands import call
+from tests.factories import playbooks
 from tests.factories.run import FakeRun
 from tests.lab.faults.rows import row
 from tests.lab.faults.site import Moment, on, refusal, settle, spoilt
@@ -57,7 +58,7 @@ def test_a_host_switched_off_at_checkpoint(site: Site, mirror: Mirror) -> None:
 
 @pytest.mark.long
 def test_a_host_switched_off_at_access(site: Site) -> None:
-    inputs = _access(site)
+    inputs = playbooks.access(site.hosts, site.fleet, {}, sources=())
     said, made = _switched_off(site, inputs, f"{site.bad.name}: firewall: ")
     row("off-access").holds(said, host=site.bad.name)
     Playbook().delete(inputs, made, FakeRun())
@@ -114,34 +115,3 @@ def test_a_clock_that_is_hours_off(site: Site) -> None:
     with spoilt(site.bad, f"cp {file} {file}.kept; echo '{wrong}' >>{file}", f"mv {file}.kept {file}"):
         row("clock").holds(refusal(site.prepare()), host=site.bad.name)
     settle(site.prepare())
-
-
-def _access(site: Site) -> PlaybookInputs:
-    wanted = {
-        "firewall_members": [host.address for host in site.hosts],
-        "firewall_operators": ["operator"],
-        "firewall_sources": [],
-        "firewall_gateway_port": 8443,
-        "gateway_host": site.hosts[0].name,
-        "gateway_port": 8443,
-        "gateway_upstream": "127.0.0.1:8000",
-        "gateway_tls": False,
-        "gateway_certificate": "",
-        "gateway_routes": [{"method": "GET", "path": "/v1/models"}],
-        "gateway_metrics": [],
-        "gateway_sources": [],
-        "gateway_body_mib": 1,
-        "gateway_idle_seconds": 60,
-        "gateway_total_seconds": 600,
-        "gateway_key_names": [],
-        "gateway_engine_key": f"rk-{'0' * 24}",
-    }
-    own = {
-        host.name: {
-            "firewall_is_gateway": host is site.hosts[0],
-            "firewall_guarded_ports": [],
-            "gateway_listen": ["127.0.0.1"],
-        }
-        for host in site.hosts
-    }
-    return site.inputs("access", wanted).model_copy(update={"host_variables": own})

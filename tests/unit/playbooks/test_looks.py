@@ -82,6 +82,8 @@ def test_all_lacks_of_a_machine_are_named_at_once(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(survey, "systemd_version", lambda: 200)
     lacks = list(survey.machine_lacks(wanted))
     assert [lack.split()[0] for lack in lacks] == ["memory", "/opt", "its", "systemd"]
+    assert lacks[0].endswith(f"the plan needs {1 << 40} MiB: give the machine more or plan for less")
+    assert lacks[1].startswith("/opt has ")
 
 
 def test_a_missing_package_comes_with_its_reason_and_is_not_named_twice() -> None:

@@ -4,13 +4,11 @@
 Usage: look.py WANTED (JSON: nft, rules, file, unit, way_back)
 
 Prints JSON: `refused` (what nft says against the rules, or empty), `in_force` (whether the live table is what
-the rules make), `stale` (why it has to be brought about, or empty), and `digest`: SHA-256 of what
-`nft -s list table inet rackstack` prints.
+the rules make) and `stale` (why it has to be brought about, or empty).
 
 How the kernel tells the rules is learnt from a network namespace that exists only for that question.
 """
 
-import hashlib
 import json
 import subprocess
 import sys
@@ -29,7 +27,6 @@ def main(wanted: str) -> None:
         "refused": refused,
         "in_force": in_force,
         "stale": not_kept(want) if in_force else differs(live),
-        "digest": hashlib.sha256(live.encode()).hexdigest(),
     }
     sys.stdout.write(json.dumps(answer))
 
