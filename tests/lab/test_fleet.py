@@ -155,7 +155,8 @@ def test_two_hosts_hold_the_model_together(story: Checkout) -> None:
 
 
 def test_keys_show_in_no_argument_and_lie_only_where_they_are_asked_for(story: Checkout) -> None:
-    engine_key = story.on(HEAD, f"cut -d= -f2 {ENGINE}").strip().strip('"')
+    engine_key = story.on(HEAD, f"sed -n 's/^VLLM_API_KEY=\"\\(.*\\)\"$/\\1/p' {ENGINE}").strip()
+    assert engine_key
     for key, places in ((story.outputs()["apiKey"], {KEYS}), (engine_key, {KEYS, ENGINE})):
         for name in (HEAD, OTHER):
             assert key not in story.on(name, "cat /proc/*/cmdline | tr '\\0' ' '")
