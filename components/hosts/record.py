@@ -17,7 +17,7 @@ class HostRecord(BaseModel):
         interface: Network interface that reaches the other members.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, defer_build=True)
 
     name: str
     address: str

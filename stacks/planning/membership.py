@@ -4,11 +4,9 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from stacks.config import Setting
+from stacks.lab import INTERFACE
 from stacks.planning.plan import EngineGroup, FleetPlan, Rank
 from stacks.planning.reasons import Option
-
-# The interface of every lab host that reaches the other members.
-INTERFACE: Final = "eth0"
 
 LOOPBACK: Final = "127.0.0.1"
 """Where the engine listens on the machine that also has the gateway."""

@@ -10,11 +10,12 @@ import pytest
 ROOT = Path(__file__).parents[2]
 ROOMS = ("stacks", "components", "lifecycle", "tools")
 
-SHARED = ("stacks.errors", "stacks.values", "stacks.faults", "stacks.places")
+SHARED = ("stacks.errors", "stacks.values", "stacks.faults", "stacks.places", "stacks.lab")
 BELOW = {
     "stacks.errors": (),
     "stacks.values": (),
     "stacks.places": (),
+    "stacks.lab": (),
     "stacks.faults": ("stacks.places",),
     "stacks.config": SHARED,
     "stacks.catalog": (*SHARED, "stacks.config"),

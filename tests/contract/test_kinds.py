@@ -12,7 +12,7 @@ from components.plugin.kind import Inputs, Kind, Outputs
 from components.plugin.operations import DRIFT
 from components.plugin.registry import KINDS, kind_of
 
-HEAVY = ("pulumi", "grpc", "paramiko", "ansible_runner", "boto3", "cryptography")
+HEAVY = ("pulumi", "grpc", "paramiko", "ansible_runner", "boto3", "cryptography", "stacks.planning")
 
 pytestmark = pytest.mark.parametrize("token", sorted(KINDS))
 

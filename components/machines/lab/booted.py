@@ -12,7 +12,7 @@ from components.machines.lab.machine import Machine
 from components.machines.provider import fleet_faults
 from components.plugin.kind import Drift, Inputs, Kind, Outputs, Run, Seen, new_incarnation
 from stacks.errors import EffectError, Incomplete, Refusal
-from stacks.planning.membership import INTERFACE
+from stacks.lab import INTERFACE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

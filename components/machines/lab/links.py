@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from components.machines.lab.commands import call
 from components.machines.lab.root import machine_wide
 from stacks.errors import Refusal
-from stacks.planning.membership import INTERFACE
+from stacks.lab import INTERFACE
 
 if TYPE_CHECKING:
     from ipaddress import IPv4Interface
