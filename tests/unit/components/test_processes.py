@@ -21,7 +21,8 @@ def test_descendants_are_children_and_theirs_each_before_its_own() -> None:
         assert processes.end_all(lambda: processes.descendants(child.pid)) == []
 
 
-def test_a_process_that_refuses_is_ended_too() -> None:
+def test_a_process_that_refuses_is_ended_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(processes, "GRACE_SECONDS", 0.1)
     program = "trap '' TERM; echo ready; while :; do sleep 0.1; done"
     with subprocess.Popen(["sh", "-c", program], stdout=subprocess.PIPE) as stubborn:
         assert stubborn.stdout is not None

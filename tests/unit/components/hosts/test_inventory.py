@@ -15,6 +15,7 @@ TEXT = some.text(some.characters(exclude_categories=["Cs"]))
 JSON = some.recursive(
     some.none() | some.booleans() | some.integers() | TEXT,
     lambda inner: some.lists(inner) | some.dictionaries(TEXT, inner),
+    max_leaves=8,
 )
 
 
