@@ -40,9 +40,7 @@ async def answered(
     # On a grid of its own, so that a late token does not delay those after it.
     loop = asyncio.get_running_loop()
     due = loop.time() + first
-    writer.write(
-        b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
-    )
+    writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n")
     for _ in range(tokens):
         await asyncio.sleep(due - loop.time())
         due += then
