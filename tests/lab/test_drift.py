@@ -240,7 +240,7 @@ def test_a_door_that_somebody_opened_is_closed_again(pair: list[HostRecord], fle
     assert access.drift() == {}
     rules = said(pair[0], RULES)
     spoilt = {
-        "nft flush table inet rackstack": (
+        "nft delete table inet rackstack": (
             "firewall",
             "inet rackstack` prints is not what the last run left",
         ),
