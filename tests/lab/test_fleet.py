@@ -205,6 +205,7 @@ def test_a_rank_that_stopped_shows_in_a_preview_and_up_brings_the_fleet_back(sto
 
 @pytest.mark.long
 def test_a_replaced_host_gets_everything_again(story: Checkout) -> None:
+    story.up()  # long tests alone begin the story here
     before = story.host(OTHER)
     story.run("state", "taint", story.state()[OTHER]["urn"], "--yes", "--stack", "lab")
     story.up()
