@@ -7,6 +7,7 @@ import os
 import shlex
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -14,6 +15,7 @@ import yaml
 
 from components import processes
 from components.fleet_inventory import Inventory
+from components.hosts.playbook import PLAYBOOKS
 from components.hosts.record import HostRecord
 from stacks.errors import EffectError
 
@@ -25,7 +27,7 @@ STOP_SECONDS: Final = 20.0
 STEPPING: Final = ("engine", "checkpoint")
 """Playbooks with a long step, in the role of their name."""
 
-_ROLES: Final = Path(__file__).resolve().parents[1] / "playbooks/roles"
+_ROLES: Final = PLAYBOOKS / "roles"
 _LOCK_PROGRAM: Final = _ROLES / "lock/files/lock.py"
 _SEPARATOR: Final = "\x1e"
 
@@ -145,6 +147,7 @@ def _released(fleet: str, host: HostRecord, *, owner_is_dead: bool) -> Iterator[
             yield f"host {host.name}: {_stopped(unit, held)}"
 
 
+@cache
 def _step_unit(role: str) -> str:
     named = yaml.safe_load((_ROLES / role / "vars/main.yml").read_text(encoding="utf-8"))
     return str(named[f"{role}_unit"])
