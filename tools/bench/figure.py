@@ -71,11 +71,6 @@ def stated(what: str, seconds: float) -> Figure:
     return Figure(what, f"{seconds * 1000:.0f} ms", "", "–", kept=True)  # noqa: RUF001 - a dash of the table
 
 
-def taken(what: str, seconds: float, parts: str) -> Figure:
-    """Return how many seconds something took that has no limit of its own."""
-    return Figure(what, f"{seconds:.1f} s", parts, "–", kept=True)  # noqa: RUF001 - a dash of the table
-
-
 def none_of(what: str, seen: int) -> Figure:
     """Return a count that must be none."""
     return Figure(what, str(seen), "", "0", seen == 0)

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 import yaml
 
-from tools.bench.figure import Figure, none_of, taken
+from tools.bench.figure import Figure, none_of, within
 from tools.bench.project import Project
 from tools.bench.served import Served
 
@@ -87,8 +87,8 @@ def figures(project: Project, stack_file: Path, fleet: Served) -> Iterator[Figur
         added = _up_with(project, stack_file, {"second": 1})
         rotated = _up_with(project, stack_file, {"second": 2, "third": 1})
     under = f"{CLIENTS} streams at once"
-    yield taken("`up` that adds an API key, the fleet streaming", added, under)
-    yield taken("`up` that rotates a key and adds one", rotated, under)
+    yield within("`up` that adds an API key, the fleet streaming", added, most=60, parts=under)
+    yield within("`up` that rotates a key and adds one", rotated, most=60, parts=under)
     yield none_dropped(clients.whole, len(clients.dropped))
 
 

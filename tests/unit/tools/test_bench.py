@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from tools.bench import planning, playbooks
-from tools.bench.figure import Figure, at_most, none_of, quotient, ratio, stated, surplus, taken, within
+from tools.bench.figure import Figure, at_most, none_of, quotient, ratio, stated, surplus, within
 from tools.bench.watch import ansible_during
 
 
@@ -44,7 +44,6 @@ def test_planning_is_timed_in_processes_of_its_own(monkeypatch: pytest.MonkeyPat
 
 
 def test_a_figure_is_a_row_of_the_table() -> None:
-    assert taken("up", 82.84, "4 streams").row == "| up | 82.8 s | 4 streams | – |"  # noqa: RUF001 - a dash of the table
     assert stated("import", 0.4).row == "| import | 400 ms |  | – |"  # noqa: RUF001 - a dash of the table
     assert (
         ratio("up ÷ floor", 11.0, 10.0, most=1.25).row == "| up ÷ floor | 1.10 | 11.0 s ÷ 10.0 s | ≤ 1.25 |"
