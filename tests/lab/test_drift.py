@@ -159,8 +159,10 @@ def test_a_checkpoint_that_was_touched_is_seen_and_mended(pair: list[HostRecord]
     assert checkpoint.drift() == {}
     spoilt = {
         f"head -c 4096 /dev/zero >{HOME}/weights": f"{HOME}/weights was written to since it was verified",
+        f"cd {HOME} && printf '[]' >other && mv other config.json": (
+            f"{HOME}/config.json was replaced since it was verified"
+        ),
         f"rm {HOME}/config.json": f"{HOME}/config.json is missing",
-        f"printf '[]' >{HOME}/config.json": f"{HOME}/config.json was replaced since it was verified",
     }
     for command, sentence in spoilt.items():
         said(pair[0], command)
