@@ -50,8 +50,8 @@ lab: venv ## tests on real lab hosts, as root; but for the longest faults
 
 faults: venv ## every fault of docs/faults.md that is made on real lab hosts, and all else that takes long
 	@$(python) -m tools.bootstrap --if-possible
-	@$(on_path) RACKSTACK_STARTS=20 $(python) -m pytest tests/lab/faults
-	@$(on_path) $(python) -m pytest tests/lab --ignore=tests/lab/faults -m long
+	@status=0; $(on_path) RACKSTACK_STARTS=20 $(python) -m pytest tests/lab/faults || status=1; \
+	$(on_path) $(python) -m pytest tests/lab --ignore=tests/lab/faults -m long || status=1; exit $$status
 
 bench: venv ## the figures of docs/benchmarks.md; fails above a limit
 	@$(python) -m tools.bootstrap
