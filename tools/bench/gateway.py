@@ -33,6 +33,8 @@ def of_an_even_engine(fleet: Served) -> Iterator[Figure]:
     """Yield what it adds to an engine that is as even as a clock; the fleet's own is stopped for good."""
     head = fleet.hosts[0]
     port = _engine_port(fleet)
+    for host in fleet.hosts:  # a rank that waits for its peers takes a core
+        _said(host, f"systemctl stop {_RANK}")
     with _instead(head, port):
         direct, through = _both(fleet, tokens=64, rounds=5)
     first, then = (f"{seconds * 1000:.0f} ms" for seconds in _EVEN)
@@ -68,7 +70,6 @@ def _instead(head: HostRecord, port: int) -> Iterator[None]:
     """Let the even engine listen where the fleet's own did."""
     program = shlex.quote((_HERE / "upstream.py").read_text())
     first, then = _EVEN
-    _said(head, f"systemctl stop {_RANK}")
     _said(head, f"systemd-run --quiet --unit={_UNIT} python3 -c {program} {port} {first} {then}")
     _said(head, f"timeout 20 sh -c 'until ss -Hltn | grep -q 127.0.0.1:{port}; do sleep 0.1; done'")
     try:
