@@ -29,7 +29,7 @@ THERE: Final = Check(
 )
 USABLE: Final = Check(
     "channel-usable",
-    "a channel that the ranks' user can open for reading and writing",
+    "a channel that the ranks' user may read and write",
     (
         "the node was made with another mode or owner: remove it, run `up` again",
         (
@@ -55,7 +55,7 @@ def refusals(seen: Mapping[str, Channels], wants: Wants) -> Iterator[Refused]:
             yield Refused(THERE, (host,), _shown(channels), _wanted(channels))
         elif channels.usable.code:
             yield Refused(
-                USABLE, (host,), f"the user {wants.user} cannot open channel0: {channels.usable.words}"
+                USABLE, (host,), f"the user {wants.user} may not use channel0: {channels.usable.words}"
             )
 
 

@@ -101,10 +101,11 @@ def kernel() -> dict[str, Any]:
 
 
 def channels(user: str) -> dict[str, Any]:
-    """Return the first IMEX channel, and what opening it as a user comes to."""
+    """Return the first IMEX channel, and whether a user may read and write it; its mode where not."""
     major = re.search(r"(?m)^\s*(\d+) nvidia-caps-imex-channels$", text(DEVICES))
-    opened = ask("runuser", "-u", user, "--", "sh", "-c", f"exec 3<>{CHANNEL}")
-    return {"major": int(major[1]) if major else None, "device": device(CHANNEL), "usable": opened}
+    test = f"test -r {CHANNEL} && test -w {CHANNEL} || {{ ls -l {CHANNEL}; exit 1; }}"
+    usable = ask("runuser", "-u", user, "--", "sh", "-c", test)
+    return {"major": int(major[1]) if major else None, "device": device(CHANNEL), "usable": usable}
 
 
 def device(path: Path) -> list[int] | None:

@@ -68,7 +68,12 @@ GATES: Final = (
     Gate("Memory", "`nvidia-smi -q -x`, `/proc`", _BOTH, memory.CHECKS),
     Gate("Clock", "each host's clock", _BOTH, clock.CHECKS),
     Gate("Settings", "what the gates above saw, and the plan", "engines on several hosts", settings.CHECKS),
-    Gate("Collectives", "NCCL's log (`NCCL_DEBUG=INFO`), nccl-tests", _BOTH, collectives.CHECKS),
+    Gate(
+        "Collectives",
+        "NCCL's log (`NCCL_DEBUG=INFO`), nccl-tests",
+        f"{_BOTH}; a log that is given is judged, and no step runs NCCL on the hosts yet",
+        collectives.CHECKS,
+    ),
 )
 
 

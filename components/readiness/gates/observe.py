@@ -94,12 +94,12 @@ def _ask(host: HostRecord, command: str, seconds: float) -> dict[str, Any]:
 
     answer = ssh.run(host, command, deadline=seconds, stdin=PROGRAM.read_text(encoding="utf-8"))
     try:
-        found: dict[str, Any] = json.loads(answer.out)
+        found = json.loads(answer.out)
     except ValueError:
+        found = None
+    if not isinstance(found, dict):
         words = (answer.err.strip().splitlines() or ["it printed nothing that can be read"])[-1]
-        raise Refusal(
-            f"host {host.name} could not be looked at: {words}; log in and run python3 there"
-        ) from None
+        raise Refusal(f"host {host.name} could not be looked at: {words}; log in and run python3 there")
     return found
 
 

@@ -94,7 +94,7 @@ class Channels(BaseModel):
     Attributes:
         major: Number of `nvidia-caps-imex-channels` in /proc/devices; None where there is no such device.
         device: Major and minor number of /dev/nvidia-caps-imex-channels/channel0; None where it is absent.
-        usable: What opening it as the service's user came to.
+        usable: Whether the ranks' user may read and write it: exit status 0, else its mode.
     """
 
     model_config = _FROZEN

@@ -25,6 +25,7 @@ def test_two_trays_are_one_domain_and_two_nodes_are_none() -> None:
     over_rdma = wants(nodes, {host.name: host.name for host in nodes.hosts})
     assert over_nvlink.domain == over_nvlink.hosts
     assert over_rdma.domain == ()
+    assert (over_nvlink.links, over_nvlink.link_rate, over_rdma.links) == (18, 53.125, None)
     assert (over_nvlink.engines[0].spans, over_rdma.engines[0].spans) == (True, False)
 
 
