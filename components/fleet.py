@@ -18,6 +18,8 @@ from components.hosts.variables import Site
 from components.planned import PlannedFleet
 from components.plugin.resource import Ensured
 from components.readiness.completion import Completion
+from components.readiness.gates.kind import SECONDS, Gates
+from components.readiness.gates.planned import gated, wants
 from stacks import report
 from stacks.errors import PlanError
 
@@ -76,6 +78,7 @@ class Fleet(pulumi.ComponentResource):
         self._entrance = Entrance(
             plan, self._fleet, configured, self._gateway.apply(lambda record: record["address"]), self._below
         )
+        self._gates: list[Ensured] = []
         self._prove(self._host_state())
         self.results = self._results()
         self.register_outputs({})
@@ -84,14 +87,32 @@ class Fleet(pulumi.ComponentResource):
         """Declare all playbooks; return those that the proof is about."""
         budget, engine_key = self._plan.budget, self._entrance.engine_key
         prepare = self._playbook("prepare", [], budget.prepare)
+        self._gates = self._gated(prepare)
         engine = self._playbook("engine", [prepare], budget.engine)
         checkpoint = self._playbook("checkpoint", [prepare], budget.checkpoint)
         access = self._playbook("access", [prepare], budget.access, self._entrance.access)
         # The door is there first, but a key that is rotated starts no rank again: its run is no input.
         serve = self._playbook(
-            "serve", [engine, checkpoint], budget.serve, {"serve_api_key": engine_key}, behind=[access]
+            "serve",
+            [engine, checkpoint],
+            budget.serve,
+            {"serve_api_key": engine_key},
+            behind=[access, *self._gates],
         )
         return [serve, access]
+
+    def _gated(self, prepare: Ensured) -> list[Ensured]:
+        """Declare what holds ranks off a broken fabric; nothing where the plan has none that is known."""
+        plan = self._plan
+        if not gated(plan):
+            return []
+        inputs = {
+            "fleet": self._fleet,
+            "hosts": self._hosts,
+            "wants": self._addresses.apply(lambda addresses: wants(plan, addresses).model_dump(mode="json")),
+            "after": [prepare.out("run")],
+        }
+        return [Ensured(Gates, "gates", inputs, self._below, SECONDS)]
 
     def _playbook(
         self,
@@ -107,8 +128,8 @@ class Fleet(pulumi.ComponentResource):
             "playbook": name,
             "hosts": self._hosts,
             "variables": self._site(name).apply(lambda site: variables.variables(plan, name, site)),
-            "host_variables": self._addresses.apply(
-                lambda addresses: variables.host_variables(plan, name, addresses)
+            "host_variables": self._known(name).apply(
+                lambda known: variables.host_variables(plan, name, *known)
             ),
             "secrets": dict(secrets or {}),
             "roles": roles.digests(name),
@@ -116,6 +137,11 @@ class Fleet(pulumi.ComponentResource):
         }
         own = pulumi.ResourceOptions(deleted_with=self._cluster, depends_on=list(behind))
         return Ensured(Playbook, name, inputs, pulumi.ResourceOptions.merge(self._below, own), seconds)
+
+    def _known(self, playbook: str) -> pulumi.Output[Sequence[Any]]:
+        """Only `serve` waits for what the gates saw of each host."""
+        gates = self._gates if playbook == "serve" else []
+        return pulumi.Output.all(self._addresses, *(each.out("environment") for each in gates))
 
     def _site(self, playbook: str) -> pulumi.Output[Site]:
         """Only `access` waits for the certificate, so that a preview shows a new one nowhere else."""
@@ -143,7 +169,7 @@ class Fleet(pulumi.ComponentResource):
             **results.of_the_plan(plan),
             **self._entrance.results(self._gateway),
             "hosts": self._addresses,
-            "commands": self._addresses.apply(lambda addresses: results.commands(plan, addresses)),
+            "commands": self._known("serve").apply(lambda known: results.commands(plan, *known)),
         }
 
 

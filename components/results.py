@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from components.hosts.inventory import known_name
@@ -27,14 +28,17 @@ def of_the_plan(plan: FleetPlan) -> dict[str, Any]:
     }
 
 
-def commands(plan: FleetPlan, addresses: Mapping[str, str]) -> list[dict[str, Any]]:
+def commands(
+    plan: FleetPlan, addresses: Mapping[str, str], own: Mapping[str, Mapping[str, str]] = MappingProxyType({})
+) -> list[dict[str, Any]]:
     """Return how each rank is started.
 
     Args:
         plan: The fleet.
         addresses: Host name → address that the other members reach.
+        own: Host name → variables that only the host could tell.
     """
-    return [command.model_dump(mode="json") for command in planning.commands(plan, addresses)]
+    return [command.model_dump(mode="json") for command in planning.commands(plan, addresses, own)]
 
 
 def reach(access: AccessPlan, record: Mapping[str, Any]) -> str:

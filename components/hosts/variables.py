@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from stacks.planning import commands
@@ -50,19 +51,25 @@ def variables(plan: FleetPlan, playbook: str, site: Site) -> dict[str, Any]:
     raise ValueError(f"there is no playbook {playbook!r}")
 
 
-def host_variables(plan: FleetPlan, playbook: str, addresses: Mapping[str, str]) -> dict[str, dict[str, Any]]:
+def host_variables(
+    plan: FleetPlan,
+    playbook: str,
+    addresses: Mapping[str, str],
+    own: Mapping[str, Mapping[str, str]] = MappingProxyType({}),
+) -> dict[str, dict[str, Any]]:
     """Return host name → the variables of that host alone; only `access` and `serve` have some.
 
     Args:
         plan: The fleet.
         playbook: As for `variables`.
         addresses: Host name → address that the other members reach.
+        own: Host name → variables of its rank that only the host could tell.
     """
     match playbook:
         case "access":
             return {host.name: _access(plan, host.name, addresses[host.name]) for host in plan.hosts}
         case "serve":
-            return _serve(plan, addresses)
+            return _serve(plan, addresses, own)
     return {}
 
 
@@ -143,7 +150,9 @@ def _checkpoint(plan: FleetPlan, mirror: str) -> dict[str, Any]:
     }
 
 
-def _serve(plan: FleetPlan, addresses: Mapping[str, str]) -> dict[str, dict[str, Any]]:
+def _serve(
+    plan: FleetPlan, addresses: Mapping[str, str], own: Mapping[str, Mapping[str, str]]
+) -> dict[str, dict[str, Any]]:
     groups = {group.name: group for group in plan.groups}
     return {
         command.host: {
@@ -152,7 +161,7 @@ def _serve(plan: FleetPlan, addresses: Mapping[str, str]) -> dict[str, dict[str,
             "serve_env": dict(command.env),
             "serve_ports": _ports(groups[command.group], command.rank),
         }
-        for command in commands(plan, addresses)
+        for command in commands(plan, addresses, own)
     }
 
 

@@ -19,6 +19,7 @@ KINDS: Final = {
     "rack:hosts:Playbook": "components.hosts.playbook:Playbook",
     "rack:gateway:Certificate": "components.gateway.certificate:Certificate",
     "rack:serving:ApiKey": "components.serving.key:ApiKey",
+    "rack:readiness:Gates": "components.readiness.gates.kind:Gates",
     "rack:readiness:Completion": "components.readiness.completion:Completion",
 }
 

@@ -13,6 +13,18 @@ Arch = Literal["x86_64", "aarch64"]
 Joins = Literal["nvlink", "infinity-fabric", "rdma", "ethernet"]
 
 
+class NvLinks(Value):
+    """The NVLinks of one GPU.
+
+    Attributes:
+        count: How many it has.
+        rate: Of each, in GB/s, as `nvidia-smi nvlink -s` says it.
+    """
+
+    count: Count
+    rate: float
+
+
 class Accelerator(Value):
     """One accelerator.
 
@@ -22,6 +34,7 @@ class Accelerator(Value):
         emulated: Format → how an engine runs it all the same, at a price.
         driver_floor: Oldest driver branch that serves.
         architecture: Compute capability or gfx name.
+        nvlinks: Its NVLinks; unknown where nobody documents them, or it has none.
         source: Where the figures stand.
     """
 
@@ -30,6 +43,7 @@ class Accelerator(Value):
     emulated: Mapping[Format, str] = {}
     driver_floor: Release | Unknown
     architecture: str
+    nvlinks: NvLinks | Unknown = "unknown"
     source: Source
 
 

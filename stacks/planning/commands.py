@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 
 from stacks.config import Setting
 from stacks.planning import membership
@@ -28,12 +29,15 @@ class RankCommand(Value):
     env: Mapping[str, str]
 
 
-def commands(plan: FleetPlan, addresses: Mapping[str, str]) -> tuple[RankCommand, ...]:
+def commands(
+    plan: FleetPlan, addresses: Mapping[str, str], own: Mapping[str, Mapping[str, str]] = MappingProxyType({})
+) -> tuple[RankCommand, ...]:
     """Return the commands of all ranks, engine by engine in rank order. Pure.
 
     Args:
         plan: The fleet.
         addresses: Host name → address that the other members reach; a preview passes the names themselves.
+        own: Host name → variables that only the host could tell (its interfaces); what the plan sets wins.
     """
     return tuple(
         RankCommand(
@@ -41,7 +45,7 @@ def commands(plan: FleetPlan, addresses: Mapping[str, str]) -> tuple[RankCommand
             rank=rank.rank,
             host=rank.host,
             argv=tuple(_argv(plan, group, rank, addresses)),
-            env=_env(plan, group, rank, addresses),
+            env={**own.get(rank.host, {}), **_env(plan, group, rank, addresses)},
         )
         for group in plan.groups
         for rank in group.ranks

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Literal
 
+from stacks.catalog.hardware import NvLinks
 from stacks.catalog.models import Endpoint, Experts
 from stacks.config import Parallelism
 from stacks.planning.reach import AccessPlan
@@ -148,6 +149,7 @@ class MachineType(Value):
         gpus: How many of them; 1 for the cores of a lab host.
         arch: Architecture of its host.
         domain: GPUs in one NVLink or Infinity Fabric domain.
+        nvlinks: NVLinks of each GPU; None where nobody documents them.
     """
 
     name: str
@@ -158,6 +160,7 @@ class MachineType(Value):
     gpus: int
     arch: str
     domain: int
+    nvlinks: NvLinks | None = None
 
 
 class FabricPlan(Value):

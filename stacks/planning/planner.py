@@ -156,6 +156,7 @@ def _machine(design: Design) -> MachineType:
         gpus=machine.gpus,
         arch=machine.arch,
         domain=machine.domain,
+        nvlinks=None if design.accelerator.nvlinks == "unknown" else design.accelerator.nvlinks,
     )
 
 

@@ -48,6 +48,14 @@ def test_every_rank_gets_its_command_and_ports(plan: planning.FleetPlan) -> None
     assert ranks["host-1"]["serve_ports"] == [plan.ports.internal]
 
 
+def test_a_rank_gets_what_only_its_host_could_tell_unless_the_plan_says_it(plan: planning.FleetPlan) -> None:
+    own = {"host-1": {"NCCL_SOCKET_IFNAME": "=ens1", "VLLM_HOST_IP": "192.168.0.1"}}
+    ranks = host_variables(plan, "serve", ADDRESSES, own)
+    assert "NCCL_SOCKET_IFNAME" not in ranks["host-0"]["serve_env"]
+    assert ranks["host-1"]["serve_env"]["NCCL_SOCKET_IFNAME"] == "=ens1"
+    assert ranks["host-1"]["serve_env"]["VLLM_HOST_IP"] == "10.0.0.2"
+
+
 @pytest.mark.parametrize("playbook", ["prepare", "engine", "checkpoint"])
 def test_all_other_playbooks_treat_hosts_alike(plan: planning.FleetPlan, playbook: str) -> None:
     assert host_variables(plan, playbook, ADDRESSES) == {}

@@ -1,0 +1,122 @@
+"""All hosts of a fleet asked at once, each over one SSH connection; nothing is changed there."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from components.readiness.watch import in_parallel
+from stacks.errors import EffectError, Refusal
+
+if TYPE_CHECKING:
+    import threading
+    from collections.abc import Callable, Mapping, Sequence
+
+    from components.hosts.record import HostRecord
+    from components.readiness.gates.sight import Sight
+    from components.readiness.gates.wants import Wants
+
+T = TypeVar("T")
+
+PROGRAM: Final = Path(__file__).parent / "collect.py"
+PEEK_SECONDS: Final = 15.0
+_PYTHON: Final = "/usr/bin/python3 -I -S -"
+
+
+@dataclass(frozen=True)
+class Peek:
+    """What is cheap to see of one host.
+
+    Attributes:
+        shows: Aspect (boot, driver, channel, ports) → its words.
+        clock: Seconds since the epoch by the host's clock.
+        asked: The operator's clock before that.
+        answered: The operator's clock after it.
+    """
+
+    shows: Mapping[str, str]
+    clock: float
+    asked: float
+    answered: float
+
+
+def peeks(hosts: Sequence[HostRecord], stop: threading.Event) -> dict[str, Peek | EffectError]:
+    """Return host name → what is cheap to see of it, or why it is not seen."""
+    return _of_each(hosts, _peek, PEEK_SECONDS, stop)
+
+
+def sights(
+    hosts: Sequence[HostRecord], wants: Wants, seconds: float, stop: threading.Event
+) -> dict[str, Sight | EffectError]:
+    """Return host name → everything that its tools say, or why it is not seen.
+
+    Args:
+        hosts: Whom to ask.
+        wants: What the plan wants; decides which tools are asked.
+        seconds: How long it may take; a diagnostic run takes minutes.
+        stop: Set when nobody wants to wait any longer.
+    """
+    began = time.monotonic()
+    clocks = peeks(hosts, stop)
+    left = max(1.0, seconds - (time.monotonic() - began))
+
+    def look(host: HostRecord, patience: float) -> Sight:
+        peek = clocks[host.name]
+        if isinstance(peek, EffectError):
+            raise peek
+        return _look(host, wants, peek, patience)
+
+    return _of_each(hosts, look, left, stop)
+
+
+def _peek(host: HostRecord, seconds: float) -> Peek:
+    asked = time.time()
+    found = _ask(host, f"{_PYTHON} peek", seconds)
+    return Peek(found["shows"], found["clock"], asked, time.time())
+
+
+def _look(host: HostRecord, wants: Wants, peek: Peek, seconds: float) -> Sight:
+    from components.readiness.gates.sight import Sight  # noqa: PLC0415 -- pydantic builds it when first used
+
+    spans = host.name in wants.domain
+    asked = json.dumps({"peer": wants.peer(host.name), "user": wants.user, "imex": spans})
+    found = _ask(host, f"{_PYTHON} look {shlex.quote(asked)}", seconds)
+    times = {"clock": peek.clock, "asked": peek.asked, "answered": peek.answered}
+    return Sight.model_validate_json(json.dumps(found | times))
+
+
+def _ask(host: HostRecord, command: str, seconds: float) -> dict[str, Any]:
+    from components.hosts import ssh  # noqa: PLC0415 -- brings paramiko, which only a look needs
+
+    answer = ssh.run(host, command, deadline=seconds, stdin=PROGRAM.read_text(encoding="utf-8"))
+    try:
+        found = json.loads(answer.out)
+    except ValueError:
+        found = None
+    if not isinstance(found, dict):
+        words = (answer.err.strip().splitlines() or ["it printed nothing that can be read"])[-1]
+        raise Refusal(f"host {host.name} could not be looked at: {words}; log in and run python3 there")
+    return found
+
+
+def _of_each(
+    hosts: Sequence[HostRecord], ask: Callable[[HostRecord, float], T], seconds: float, stop: threading.Event
+) -> dict[str, T | EffectError]:
+    """Ask all hosts at the same time; what one does not answer holds nobody up."""
+
+    def asker(host: HostRecord) -> Callable[[], T | EffectError]:
+        def answer() -> T | EffectError:
+            try:
+                return ask(host, seconds)
+            except EffectError as fault:
+                return fault
+
+        return answer
+
+    found = in_parallel(((host.name, asker(host)) for host in hosts), seconds, stop)
+    late = Refusal(f"it gave no answer within {seconds:.0f} s; see what its driver does (`nvidia-smi` there)")
+    return {host.name: found.get(host.name, late) for host in hosts}

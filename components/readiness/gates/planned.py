@@ -1,0 +1,57 @@
+"""From a plan to what it wants to see. Pure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from components.readiness.gates.wants import Engine, Wants
+from stacks.planning.commands import text
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from stacks.planning.plan import EngineGroup, FleetPlan
+
+USER: Final = "rackstack"
+"""The user of the unit, as the role serve writes it."""
+
+
+def gated(plan: FleetPlan) -> bool:
+    """Return whether machines and fabric of a plan are ones that the gates know: NVIDIA's so far."""
+    return plan.fabric.kind in {"nvlink", "rdma"} and (plan.machine.architecture or "").startswith("sm_")
+
+
+def wants(plan: FleetPlan, addresses: Mapping[str, str]) -> Wants:
+    """Return what a plan wants to see.
+
+    Args:
+        plan: A fleet over NVLink or RDMA.
+        addresses: Host name → address that the other members reach.
+    """
+    if not gated(plan):
+        raise ValueError(
+            f"{plan.stack}: there are no gates for {plan.machine.title} over {plan.fabric.title}"
+        )
+    links = plan.machine.nvlinks
+    return Wants(
+        fabric="nvlink" if plan.fabric.kind == "nvlink" else "rdma",
+        addresses={host.name: addresses[host.name] for host in plan.hosts},
+        engines=[_engine(group, plan.machine.gpus) for group in plan.groups],
+        gpus=plan.machine.gpus,
+        driver_floor=plan.engine.driver_floor,
+        links=links.count if links else None,
+        link_rate=links.rate if links else None,
+        share=max(group.memory.usable / group.memory.capacity for group in plan.groups),
+        user=USER,
+    )
+
+
+def _engine(group: EngineGroup, gpus: int) -> Engine:
+    return Engine(
+        name=group.name,
+        hosts=list(dict.fromkeys(rank.host for rank in group.ranks)),
+        spans=group.parallel.tensor_parallel > gpus,
+        transfers=group.ports.side_channel is not None,
+        flags={option.name: option.value for option in group.options},
+        env={option.name: text(option.value) for option in group.env},
+    )

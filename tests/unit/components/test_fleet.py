@@ -1,0 +1,78 @@
+"""What a fleet declares, by a recorder in the engine's place."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pulumi
+from pulumi.runtime import mocks, set_mocks
+
+from components import cluster, entrance, fleet
+from components.machines.declared import Declared
+from tests.factories.hosts import host
+from tests.factories.stacks import planned
+
+if TYPE_CHECKING:
+    import pytest
+
+    from stacks.planning import FleetPlan
+
+ENVIRONMENT = {"GLOO_SOCKET_IFNAME": "ens1", "NCCL_SOCKET_IFNAME": "=ens1"}
+
+
+class Recorder(mocks.Mocks):
+    """Keeps what is declared; every resource has the outputs that others wait for."""
+
+    def __init__(self, names: list[str]) -> None:
+        self.seen: dict[tuple[str, str], dict[str, Any]] = {}
+        self._outputs = {
+            "run": "1.1",
+            "incarnation": "1",
+            "environment": dict.fromkeys(names, ENVIRONMENT),
+            "key": "k",
+            "certificate": "PEM",
+        }
+
+    def new_resource(self, args: mocks.MockResourceArgs) -> tuple[str, dict[str, Any]]:
+        """Keep it."""
+        self.seen[args.typ, args.name] = args.inputs
+        return args.name, {**args.inputs, **self._outputs}
+
+    def call(self, args: mocks.MockCallArgs) -> tuple[dict[Any, Any], list[tuple[str, str]] | None]:
+        """Answer nothing."""
+        del args
+        return {}, None
+
+
+def _declared(plan: FleetPlan, monkeypatch: pytest.MonkeyPatch) -> dict[tuple[str, str], dict[str, Any]]:
+    recorder = Recorder([each.name for each in plan.hosts])
+    set_mocks(recorder, preview=False)
+    records = {each.name: pulumi.Output.from_input(host(each.name).model_dump()) for each in plan.hosts}
+    machines = Declared(records=records, mirror=pulumi.Output.from_input("http://10.0.0.9"))
+    monkeypatch.setattr(cluster, "machines", lambda *_: machines)
+
+    @pulumi.runtime.test  # type: ignore[untyped-decorator]  # the SDK has no types for it
+    def declare() -> pulumi.Output[Any]:
+        made = fleet.Fleet(plan, entrance.given(plan.access))
+        return pulumi.Output.from_input(dict(made.results))
+
+    declare()
+    return recorder.seen
+
+
+def test_over_rdma_no_rank_starts_before_the_gates_and_each_gets_its_hosts_own_interface(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    plan = planned("kimi-k3-b200")
+    seen = _declared(plan, monkeypatch)
+    gates = seen["rack:readiness:Gates", "gates"]
+    assert gates["wants"]["fabric"] == "rdma"
+    assert gates["after"] == ["1.1"]
+    for own in seen["rack:hosts:Playbook", "serve"]["host_variables"].values():
+        assert own["serve_env"].items() >= ENVIRONMENT.items()
+
+
+def test_the_lab_has_no_gates(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = _declared(planned("lab"), monkeypatch)
+    assert not [name for kind, name in seen if kind == "rack:readiness:Gates"]
+    assert ("rack:hosts:Playbook", "serve") in seen

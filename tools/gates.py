@@ -1,0 +1,54 @@
+"""Writes docs/gates.md from the table of gates: `python -m tools.gates`."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from components.readiness.gates.judge import GATES
+
+if TYPE_CHECKING:
+    from components.readiness.gates.judge import Gate
+    from components.readiness.gates.refused import Check
+
+PAGE = Path(__file__).parents[1] / "docs" / "gates.md"
+_HEAD = """\
+# Gates
+
+Written by `python -m tools.gates` from `components/readiness/gates`; do not edit it by hand.
+
+Before a rank starts, the tools of every host of a stack over NVLink or RDMA are asked, and what they say
+is judged. A refusal names the hosts, the value seen, the value wanted, what it likely comes from and the way
+out of each cause, most likely first, then the id below and its source; all refusals of all hosts are told at
+once. What a tool says in a form that nobody has documented is a refusal, never a pass.
+
+**Nobody here has run this on the hardware.** The forms are those of published captures, manuals and the
+tools' own sources; `tests/cases/readiness/gates` has hosts that break each check and hosts that just pass.
+
+Work down a refusal's causes in their order: each is one look and one act. Then run `up` again. A refusal that
+you are sure is wrong: keep the tool's output and file it; no switch lets an engine onto such a host.
+
+Once passed, a look compares only what is cheap: boot, driver, IMEX channel, state and rate of the network
+ports. What differs is drift (`drift: {tray-1: {gates: "boot is …, it was …"}}`), and `up` gates all again.
+While this fleet's own ranks hold the GPUs, their memory is where it belongs and no diagnostic run is made.
+"""
+
+
+def page() -> str:
+    """Return the page."""
+    return _HEAD + "\n".join(line for gate in GATES for line in _gate(gate)) + "\n"
+
+
+def _gate(gate: "Gate") -> Iterator[str]:
+    yield from ("", f"## {gate.title}", "", f"Looks at {gate.looks_at}. For: {gate.when}.")
+    for check in gate.checks:
+        yield from _check(check)
+
+
+def _check(check: "Check") -> Iterator[str]:
+    yield from ("", f"### {check.id}", "", f"Wanted: {check.wanted}.", "")
+    yield from (f"{number}. {cause}" for number, cause in enumerate(check.causes, 1))
+    yield from ("", f"Source: {check.source}")
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page())
