@@ -278,7 +278,7 @@ def _own_key(hop: Hop) -> paramiko.PKey:
         raise _UnusableKeyError(
             f"the key file {file} has a passphrase, and nobody is here to type it"
         ) from None
-    except (ValueError, paramiko.UnknownKeyType):
+    except (ValueError, paramiko.pkey.UnknownKeyType):
         raise _UnusableKeyError(f"the key file {file} holds no private key that can be used") from None
 
 

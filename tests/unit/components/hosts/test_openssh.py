@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
@@ -19,6 +19,9 @@ from components.hosts import openssh
 from components.hosts.inventory import inventory
 from tests.factories import stacks
 from tests.factories.hosts import KEY, host, jump
+
+if TYPE_CHECKING:
+    from components.hosts.record import Hop
 
 CASES = yaml.safe_load((Path(__file__).parents[3] / "cases" / "hosts" / "ways.yaml").read_text())
 RUN = "/run/rackstack-1"
@@ -55,7 +58,7 @@ def test_ansible_goes_through_the_jump_host(case: dict[str, Any], tmp_path: Path
 
 
 def test_a_host_is_known_by_its_port_where_it_is_not_the_usual_one() -> None:
-    hops = [host(), host("b", port=2201), jump(port=2222)]
+    hops: list[Hop] = [host(), host("b", port=2201), jump(port=2222)]
     assert openssh.known_hosts(hops) == (f"127.0.0.1 {KEY}\n[127.0.0.1]:2201 {KEY}\n[192.0.2.1]:2222 {KEY}\n")
 
 
