@@ -6,7 +6,7 @@ import shlex
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from components.hosts.inventory import known_name
+from components.hosts import openssh
 from components.hosts.record import HostRecord
 from stacks import planning, report
 
@@ -44,22 +44,15 @@ def commands(
 def reach(access: AccessPlan, record: Mapping[str, Any]) -> str:
     """Return the shell line that opens a private endpoint on this machine.
 
-    It trusts the one host key that is known, and reads no file of the person who pastes it but the key.
+    It trusts the host keys that are known, and reads no file of the person who pastes it but the keys.
 
     Args:
         access: Who reaches the fleet.
         record: Of the host that the gateway runs on.
     """
     host = HostRecord.model_validate(record, strict=False)  # on the engine's wire every number is a float
-    options = {
-        "IdentitiesOnly": "yes",
-        "ExitOnForwardFailure": "yes",
-        "StrictHostKeyChecking": "yes",
-        "UserKnownHostsFile": "/dev/null",
-        "GlobalKnownHostsFile": "/dev/null",
-        "KnownHostsCommand": f"/bin/echo {known_name(host)} {' '.join(host.host_key.split()[:2])}",
-    }
-    words = ["ssh", "-N", "-F", "none", "-L", f"{access.port}:127.0.0.1:{access.port}"]
-    words += ["-i", host.identity_file, "-p", str(host.port)]
-    words += [word for key, value in options.items() for word in ("-o", f"{key}={value}")]
-    return shlex.join([*words, f"{host.user}@{host.address}"])
+    options = {**openssh.STRICT, **openssh.knowing(host), "ExitOnForwardFailure": "yes"}
+    if host.jump is not None:
+        options |= openssh.proxy(host.jump, {**openssh.STRICT, **openssh.knowing(host.jump)})
+    forward = ["ssh", "-N", "-L", f"{access.port}:127.0.0.1:{access.port}"]
+    return shlex.join([*forward, *openssh.words(options), *openssh.login(host)])

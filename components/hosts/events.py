@@ -9,7 +9,11 @@ from typing import Any
 LONGEST = 1500  # characters of a quoted message
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 _ERROR = re.compile(r"^(?:\[ERROR\]:|ERROR!)\s*(.+)")
-_FAREWELL = re.compile(r"Shared connection to \S+ closed\.")
+# Behind a jump host ssh knows no address, and ends with what follows from what it said before.
+_FAREWELL = re.compile(
+    r"Shared connection to \S+ closed\.|kex_exchange_identification: |.*\bUNKNOWN port 65535\b"
+)
+_NO_WAY = re.compile(r"^stdio forwarding( request)? failed", re.IGNORECASE | re.MULTILINE)
 _NO_NEWS = re.compile(r"^(Task failed: )?(Data could not be sent to .+ can be reached over ssh: )?")
 _SENTENCES = {"fail", "assert"}
 _COMMANDS = {"command", "shell", "raw", "script"}
@@ -198,7 +202,8 @@ def _lost_at(result: Mapping[str, Any]) -> str:
 
 def _silence(said: str) -> str:
     """Return why a host is silent, without what Ansible says of every silent host."""
-    return _NO_NEWS.sub("", _last_line(said)).rstrip(".") or "no reason given"
+    words = _NO_NEWS.sub("", _last_line(said)).rstrip(".") or "no reason given"
+    return "its jump host does not reach it" if _NO_WAY.search(_NO_NEWS.sub("", said)) else words
 
 
 def _grouped(reasons: Mapping[str, str]) -> list[str]:

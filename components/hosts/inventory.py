@@ -1,4 +1,4 @@
-"""Ansible's inventory and SSH's known hosts as values and text. Pure."""
+"""Ansible's inventory, and the files and connections that it counts on, as values and text. Pure."""
 
 import json
 import re
@@ -6,11 +6,11 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from components.hosts.record import HostRecord
+from components.hosts import openssh
+from components.hosts.record import HostRecord, JumpHost
 
-CONNECT_SECONDS = 10
 GROUP = "fleet"
-SSH_PORT = 22
+_KNOWN_HOSTS, _KNOWN_JUMPS = "known_hosts", "known_jumps"
 _NOT_IN_YAML = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 
 
@@ -18,7 +18,7 @@ def inventory(
     hosts: Sequence[HostRecord],
     variables: Mapping[str, Any],
     host_variables: Mapping[str, Mapping[str, Any]],
-    known_hosts: str,
+    private: str,
 ) -> dict[str, Any]:
     """Return the inventory: one group `fleet` that holds the hosts in the given (rank) order.
 
@@ -26,22 +26,39 @@ def inventory(
         hosts: Who is in the fleet.
         variables: Variables of the whole group; no secrets, they would lie here in clear.
         host_variables: Host name → its own variables.
-        known_hosts: Path of the file with the only host keys that are accepted.
+        private: Folder of the run, with the files of `known_hosts` and the sockets of `openers`.
     """
+    sockets = _sockets(hosts, private)
     members = {
-        host.name: {**host_variables.get(host.name, {}), **_connection(host, known_hosts)} for host in hosts
+        host.name: {**host_variables.get(host.name, {}), **_connection(host, private, sockets)}
+        for host in hosts
     }
     return {"all": {"children": {GROUP: {"hosts": members, "vars": dict(variables)}}}}
 
 
-def known_name(host: HostRecord) -> str:
-    """Return how SSH calls a host in its lists of known ones."""
-    return host.address if host.port == SSH_PORT else f"[{host.address}]:{host.port}"
+def known_hosts(hosts: Sequence[HostRecord]) -> dict[str, str]:
+    """Return file in the run's folder → text: the only host keys that are accepted.
+
+    Jump hosts have a file of their own: an address may be theirs here and another machine's behind them.
+    """
+    return {_KNOWN_HOSTS: openssh.known_hosts(hosts), _KNOWN_JUMPS: openssh.known_hosts(_jumps(hosts))}
 
 
-def known_hosts(hosts: Sequence[HostRecord]) -> str:
-    """Return the text of a known_hosts file that holds exactly the keys of these hosts."""
-    return "".join(f"{known_name(host)} {host.host_key}\n" for host in hosts)
+def openers(hosts: Sequence[HostRecord], private: str) -> list[list[str]]:
+    """Return a command for each jump host that opens a connection to it and leaves it open.
+
+    All hosts behind it share that one: each on its own, they would come all at once, and a server refuses at
+    random where more than ten connections have not logged in yet (sshd_config, MaxStartups). Where it is not
+    there, ssh connects by itself.
+
+    Args:
+        hosts: Who is in the fleet.
+        private: Folder of the run, where the sockets of these connections are.
+    """
+    return [
+        ["ssh", "-f", "-N", "-M", *openssh.words(_shared(private, socket)), *openssh.login(jump)]
+        for jump, socket in _sockets(hosts, private).items()
+    ]
 
 
 def literal(values: Mapping[str, Any]) -> str:
@@ -57,28 +74,29 @@ def literal(values: Mapping[str, Any]) -> str:
     return f"!unsafe {escaped}\n"
 
 
-def _connection(host: HostRecord, known_hosts: str) -> dict[str, Any]:
+def _connection(host: HostRecord, private: str, sockets: Mapping[JumpHost, str]) -> dict[str, Any]:
+    options = {"UserKnownHostsFile": f"{private}/{_KNOWN_HOSTS}", **openssh.STRICT, **openssh.UNATTENDED}
+    if host.jump is not None:
+        options |= openssh.proxy(host.jump, _shared(private, sockets[host.jump]))
     return {
         "ansible_host": host.address,
         "ansible_port": host.port,
         "ansible_user": host.user,
-        "ansible_ssh_private_key_file": host.identity_file,
-        "ansible_ssh_common_args": shlex.join(_strict_options(known_hosts)),
+        "ansible_ssh_private_key_file": openssh.plain(host.identity_file),
+        "ansible_ssh_common_args": shlex.join(openssh.words(options)),
         "ansible_python_interpreter": "/usr/bin/python3",
         "ansible_become": host.user != "root",
     }
 
 
-def _strict_options(known_hosts: str) -> list[str]:
-    options = {
-        "UserKnownHostsFile": known_hosts,
-        "GlobalKnownHostsFile": "/dev/null",
-        "StrictHostKeyChecking": "yes",
-        "BatchMode": "yes",
-        "IdentitiesOnly": "yes",
-        "ConnectTimeout": str(CONNECT_SECONDS),
-        "ServerAliveInterval": "15",
-        "ServerAliveCountMax": "4",
-    }
-    # No ssh_config of the operator's account or machine: what is not in the inventory does not apply.
-    return ["-F", "none", *(word for key, value in options.items() for word in ("-o", f"{key}={value}"))]
+def _shared(private: str, socket: str) -> dict[str, str]:
+    known = {"UserKnownHostsFile": f"{private}/{_KNOWN_JUMPS}", "ControlPath": socket}
+    return {**known, **openssh.STRICT, **openssh.UNATTENDED}
+
+
+def _sockets(hosts: Sequence[HostRecord], private: str) -> dict[JumpHost, str]:
+    return {jump: f"{private}/jump-{index}" for index, jump in enumerate(_jumps(hosts))}
+
+
+def _jumps(hosts: Sequence[HostRecord]) -> list[JumpHost]:
+    return list(dict.fromkeys(host.jump for host in hosts if host.jump is not None))

@@ -21,6 +21,7 @@ class Job:
         withheld: The secrets, for taking them out of what is kept.
         idle: Seconds without any event after which the run is ended.
         deadline: Seconds for the whole run; None for no limit.
+        openers: Commands to run before, each of which leaves a connection to a jump host open.
     """
 
     parent: int
@@ -32,6 +33,7 @@ class Job:
     withheld: list[str]
     idle: float
     deadline: float | None
+    openers: list[list[str]]
 
     @classmethod
     def read(cls, path: Path) -> "Job":

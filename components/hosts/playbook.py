@@ -177,17 +177,29 @@ def _require_ready(hosts: Sequence[HostRecord], run: Run) -> None:
         raise Refusal("stopped before anything was done; run the command again to go on")
     if shutil.which("ssh") is None:
         raise Refusal("there is no `ssh` on PATH, and Ansible needs it: install the OpenSSH client")
-    faults = []
+    faults = {}
     for host, answer in zip(hosts, _ask(hosts, {host.name: "true" for host in hosts}).values(), strict=True):
         if isinstance(answer, EffectError):
-            faults.append(str(answer))
+            faults[host.name] = str(answer)
         elif answer.code:
-            faults.append(
+            faults[host.name] = (
                 f"host {host.name} refuses root to {host.user} ({answer.err.strip()}); "
                 "log in as root or allow the user sudo without a password"
             )
     if faults:
-        raise Refusal("; ".join(faults))
+        raise Refusal("; ".join(_together(faults)))
+
+
+def _together(faults: Mapping[str, str]) -> list[str]:
+    """Return the sentence of each host; what is said of the same jump host is said once, of all behind it."""
+    groups: dict[str, list[str]] = {}
+    for name, fault in faults.items():
+        rest = fault.removeprefix(f"host {name}: ")
+        groups.setdefault(rest, []).extend([name] * (rest != fault))
+    return [
+        f"host{'s' * (len(names) > 1)} {', '.join(names)}: {rest}" if names else rest
+        for rest, names in groups.items()
+    ]
 
 
 def run_variables(inputs: PlaybookInputs, nonce: str) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from string import Template
 from typing import IO, Any
 
 from components.hosts.events import RunVerdict
-from components.hosts.inventory import inventory, known_hosts, literal
+from components.hosts.inventory import inventory, known_hosts, literal, openers
 from components.hosts.job import Job
 from components.hosts.processes import naming, unending
 from components.hosts.record import HostRecord
@@ -114,9 +114,9 @@ def _born(pid: int) -> int | None:
 
 
 def _write_down(order: Order, private: Path, artefacts: Path, deadline: float | None) -> Job:
-    keys = private / "known_hosts"
-    keys.write_text(known_hosts(order.hosts), encoding="utf-8")
-    everyone = inventory(order.hosts, order.variables, order.host_variables, str(keys))
+    for name, keys in known_hosts(order.hosts).items():
+        (private / name).write_text(keys, encoding="utf-8")
+    everyone = inventory(order.hosts, order.variables, order.host_variables, str(private))
     (private / "inventory.yml").write_text(literal(everyone), encoding="utf-8")
     (private / "secrets.yml").write_text(literal(order.secrets), encoding="utf-8")
     (private / "ansible.cfg").touch()  # shields the run from the configuration of the account and the machine
@@ -130,6 +130,7 @@ def _write_down(order: Order, private: Path, artefacts: Path, deadline: float | 
         withheld=list(order.secrets.values()),
         idle=IDLE_SECONDS,
         deadline=deadline,
+        openers=openers(order.hosts, str(private)),
     )
     job.write(private / "job.json")
     for path in private.iterdir():

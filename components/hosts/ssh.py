@@ -1,25 +1,31 @@
-"""Commands on hosts and ways in over SSH, strictly: one key pair, one host key, a deadline for everything."""
+"""Commands on hosts and ways in over SSH, strictly: one key pair, one host key, a deadline for everything.
+
+A host behind a jump host is reached over a channel of the connection to that one, which all hosts behind it
+share.
+"""
 
 import base64
 import contextlib
-import select
 import shlex
 import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 import paramiko
 
-from components.hosts.inventory import known_name
-from components.hosts.record import HostRecord
+from components.hosts.joined import joined
+from components.hosts.openssh import known_name
+from components.hosts.record import Hop, HostRecord, JumpHost
 from stacks.errors import Refusal, Unreachable
 
 CONNECT_SECONDS = 10.0
 KEEPALIVE_SECONDS = 15
 MOST_OUTPUT = 1 << 20  # bytes per stream; the rest is read and dropped, so that the command can end
 MOST_SESSIONS = 8  # sshd allows ten per connection
+ALIVE_SECONDS = 2.0
 POLL_SECONDS = 0.005
 CHUNK = 1 << 15
 LOOPBACK = "127.0.0.1"
@@ -41,18 +47,32 @@ class Answer:
     err: str
 
 
+class _UnusableKeyError(ValueError):
+    """A private key of this machine cannot be used."""
+
+
 @dataclass
 class _Line:
-    """One pooled connection to one host."""
+    """One pooled connection to one host.
+
+    Attributes:
+        connecting: Held by who opens or ends the connection.
+        sessions: Commands and tunnels that may run over it at the same time.
+        client: The connection; None while there is none.
+        broken: When an attempt to connect last failed, on the monotonic clock, and how.
+    """
 
     connecting: threading.Lock = field(default_factory=threading.Lock)
     sessions: threading.BoundedSemaphore = field(
         default_factory=lambda: threading.BoundedSemaphore(MOST_SESSIONS)
     )
     client: paramiko.SSHClient | None = None
+    broken: tuple[float, Exception] | None = None
 
 
-_lines: dict[HostRecord, _Line] = {}
+_Opener: TypeAlias = Callable[[paramiko.Transport, float], paramiko.Channel]
+
+_lines: dict[Hop, _Line] = {}
 _lines_lock = threading.Lock()
 
 
@@ -60,14 +80,16 @@ def run(host: HostRecord, command: str, *, deadline: float, stdin: str = "", roo
     """Run one shell command on a host and wait for its end.
 
     Args:
-        host: Where to run it; only its `host_key` is accepted and only its `identity_file` is offered.
+        host: Where to run it; only its `host_key` is accepted and only its `identity_file` is offered, and
+            likewise on the way through its jump host.
         command: Text for `sh -c`.
         deadline: Seconds for connecting and running together.
         stdin: What the command reads.
         root: Run it as root, with `sudo -n` where the login user is another.
 
     Raises:
-        Unreachable: The host did not answer within the deadline, or is not the one that is known.
+        Unreachable: The host did not answer within the deadline, or is not the one that is known; or its
+            jump host did not, is not, or does not reach it.
     """
     end = time.monotonic() + deadline
     line = _line(host)
@@ -92,7 +114,8 @@ def tunnel(host: HostRecord, port: int, deadline: float) -> socket.socket:
         deadline: Seconds for connecting.
 
     Raises:
-        Unreachable: The host did not answer within the deadline, or nothing listens on the port.
+        Unreachable: The host or its jump host did not answer within the deadline, or nothing listens on the
+            port.
         Refusal: Its SSH server forwards nothing.
     """
     line = _line(host)
@@ -104,11 +127,7 @@ def tunnel(host: HostRecord, port: int, deadline: float) -> socket.socket:
         except BaseException:
             line.sessions.release()
             raise
-    ours, near = socket.socketpair()
-    down = threading.Thread(target=_pump_down, args=(far, near), daemon=True)
-    down.start()
-    threading.Thread(target=_pump_up, args=(near, far, down, line.sessions), daemon=True).start()
-    return ours
+    return joined(far, line.sessions.release)
 
 
 def close_all() -> None:
@@ -121,9 +140,9 @@ def close_all() -> None:
             _hang_up(line)
 
 
-def _line(host: HostRecord) -> _Line:
+def _line(hop: Hop) -> _Line:
     with _lines_lock:
-        return _lines.setdefault(host, _Line())
+        return _lines.setdefault(hop, _Line())
 
 
 def _session(line: _Line, host: HostRecord, end: float) -> paramiko.Channel:
@@ -131,12 +150,8 @@ def _session(line: _Line, host: HostRecord, end: float) -> paramiko.Channel:
 
 
 def _forwarded(line: _Line, host: HostRecord, port: int, end: float) -> paramiko.Channel:
-    def forward(transport: paramiko.Transport, timeout: float) -> paramiko.Channel:
-        here, there = (LOOPBACK, 0), (LOOPBACK, port)
-        return transport.open_channel("direct-tcpip", there, here, timeout=timeout)
-
     try:
-        channel = _opened(line, host, end, forward)
+        channel = _opened(line, host, end, _to(LOOPBACK, port))
     except paramiko.ChannelException as refused:
         if refused.code == PROHIBITED:
             raise Refusal(
@@ -148,12 +163,14 @@ def _forwarded(line: _Line, host: HostRecord, port: int, end: float) -> paramiko
     return channel
 
 
-def _opened(
-    line: _Line,
-    host: HostRecord,
-    end: float,
-    opener: Callable[[paramiko.Transport, float], paramiko.Channel],
-) -> paramiko.Channel:
+def _to(address: str, port: int) -> _Opener:
+    """Return what opens a connection from a host to an address there."""
+    return lambda transport, timeout: transport.open_channel(
+        "direct-tcpip", (address, port), (LOOPBACK, 0), timeout=timeout
+    )
+
+
+def _opened(line: _Line, host: HostRecord, end: float, opener: _Opener) -> paramiko.Channel:
     """Open a channel on the pooled connection, or on a new one where that has died."""
     with line.connecting:
         if line.client is not None:
@@ -164,28 +181,83 @@ def _opened(
             except (paramiko.SSHException, OSError, EOFError):
                 pass
         _hang_up(line)
-        line.client = _connect(host, end)
+        line.client = _connect(host, end, _through(host.jump, host, end) if host.jump else None)
         return _open(line.client, end, opener)
 
 
-def _connect(host: HostRecord, end: float) -> paramiko.SSHClient:
-    client = paramiko.SSHClient()
+def _through(jump: JumpHost, host: HostRecord, end: float) -> paramiko.Channel:
+    """Return a connection to a host that its jump host made.
+
+    A silent host must not cost the others behind the same jump host anything: they do not wait for each
+    other here, and the shared connection ends only where nothing answers on it any more.
+    """
+    line = _line(jump)
+    with _translated(host, jump):
+        client = _shared(line, jump, end)
+        with _unreached(host, jump):
+            try:
+                return _open(client, end, _to(host.address, host.port))
+            except (paramiko.SSHException, OSError, EOFError) as failed:
+                if isinstance(failed, paramiko.ChannelException) or _answers(client):
+                    raise
+        client = _shared(line, jump, end, instead_of=client)
+        with _unreached(host, jump):
+            return _open(client, end, _to(host.address, host.port))
+
+
+def _shared(
+    line: _Line, jump: JumpHost, end: float, instead_of: paramiko.SSHClient | None = None
+) -> paramiko.SSHClient:
+    """Return the pooled connection to a jump host, or a new one where it has died.
+
+    Who waited for another one's attempt takes its failure too: many refused ones in a row would look like an
+    attack, and some servers then shut everybody of that address out.
+    """
+    asked = time.monotonic()
+    with line.connecting:
+        if line.client is not None and line.client is not instead_of and _transport(line.client).is_active():
+            return line.client
+        if line.broken is not None and line.broken[0] > asked:
+            raise line.broken[1]
+        _hang_up(line)
+        try:
+            line.client = _connect(jump, end)
+        except Exception as failed:
+            line.broken = (time.monotonic(), failed)
+            raise
+        return line.client
+
+
+def _answers(client: paramiko.SSHClient) -> bool:
+    """Say whether the other side is still there; that it grants no session is an answer."""
+    try:
+        _transport(client).open_session(timeout=ALIVE_SECONDS).close()
+    except paramiko.ChannelException:
+        return True
+    except (paramiko.SSHException, OSError, EOFError):
+        return False
+    return True
+
+
+def _connect(hop: Hop, end: float, way: paramiko.Channel | None = None) -> paramiko.SSHClient:
+    own, client = _own_key(hop), paramiko.SSHClient()
     client.set_missing_host_key_policy(paramiko.RejectPolicy())
-    kind, key = host.host_key.split()[:2]
+    kind, key = hop.host_key.split()[:2]
     known = paramiko.PKey.from_type_string(kind, base64.b64decode(key))
-    client.get_host_keys().add(known_name(host), kind, known)
+    client.get_host_keys().add(known_name(hop), kind, known)
     timeout = max(0.1, min(CONNECT_SECONDS, end - time.monotonic()))
     try:
         client.connect(
-            host.address,
-            host.port,
-            host.user,
-            key_filename=host.identity_file,
+            hop.address,
+            hop.port,
+            hop.user,
+            pkey=own,
             timeout=timeout,
             banner_timeout=timeout,
             auth_timeout=timeout,
             allow_agent=False,
             look_for_keys=False,
+            sock=way,
         )
     except BaseException:
         client.close()
@@ -194,11 +266,23 @@ def _connect(host: HostRecord, end: float) -> paramiko.SSHClient:
     return client
 
 
-def _open(
-    client: paramiko.SSHClient,
-    end: float,
-    opener: Callable[[paramiko.Transport, float], paramiko.Channel],
-) -> paramiko.Channel:
+def _own_key(hop: Hop) -> paramiko.PKey:
+    """Read the key.
+
+    Given its file, paramiko would try each type, and what it says of the last would hide a refusal.
+    """
+    file = hop.identity_file
+    try:
+        return paramiko.PKey.from_path(file)
+    except TypeError:
+        raise _UnusableKeyError(
+            f"the key file {file} has a passphrase, and nobody is here to type it"
+        ) from None
+    except (ValueError, paramiko.pkey.UnknownKeyType):
+        raise _UnusableKeyError(f"the key file {file} holds no private key that can be used") from None
+
+
+def _open(client: paramiko.SSHClient, end: float, opener: _Opener) -> paramiko.Channel:
     timeout = max(0.1, min(CONNECT_SECONDS, end - time.monotonic()))
     channel = opener(_transport(client), timeout)
     channel.settimeout(timeout)
@@ -256,65 +340,57 @@ def _drain(channel: paramiko.Channel, out: bytearray, err: bytearray) -> bool:
     return bool(taken)
 
 
-def _pump_down(far: paramiko.Channel, near: socket.socket) -> None:
-    """Carry what the host sends, and its end."""
-    with contextlib.suppress(OSError, EOFError):
-        while data := far.recv(CHUNK):
-            near.sendall(data)
-    with contextlib.suppress(OSError):
-        near.shutdown(socket.SHUT_WR)
-
-
-def _pump_up(
-    near: socket.socket,
-    far: paramiko.Channel,
-    down: threading.Thread,
-    sessions: threading.BoundedSemaphore,
-) -> None:
-    """Carry what the caller sends, and its end; clear both sides away when the caller has closed its own."""
-    try:
-        with contextlib.suppress(OSError, EOFError):
-            while data := near.recv(CHUNK):
-                far.sendall(data)
-            far.shutdown_write()
-            _wait_for_close(near)
-    finally:
-        far.close()
-        with contextlib.suppress(OSError):
-            near.shutdown(socket.SHUT_RDWR)
-        down.join()
-        near.close()
-        sessions.release()
-
-
-def _wait_for_close(near: socket.socket) -> None:
-    """Wait until the peer reads no more; that it writes no more is less, and known already."""
-    poll = select.poll()
-    poll.register(near, 0)  # POLLHUP is always reported
-    poll.poll()
-
-
 @contextlib.contextmanager
-def _translated(host: HostRecord) -> Iterator[None]:
-    """Turn every way in which SSH fails into one sentence."""
+def _translated(host: HostRecord, jump: JumpHost | None = None) -> Iterator[None]:
+    """Turn every way in which SSH to a host, or to the jump host before it, fails into one sentence."""
     try:
         yield
     except (paramiko.SSHException, OSError, EOFError, ValueError) as error:
-        reason, way_out = _reason(host, error)
-        raise Unreachable(
-            f"host {host.name} ({host.user}@{host.address}:{host.port}) did not answer over SSH: "
-            f"{reason}; {way_out}"
-        ) from error
+        reason, way_out = _reason(jump or host, error)
+        who = f"host {host.name}: jump host {_place(jump)}" if jump else f"host {host.name} ({_way(host)})"
+        raise Unreachable(f"{who} did not answer over SSH: {reason}; {way_out}") from error
 
 
-def _reason(host: HostRecord, error: Exception) -> tuple[str, str]:
+@contextlib.contextmanager
+def _unreached(host: HostRecord, jump: JumpHost) -> Iterator[None]:
+    """Turn every way in which a jump host that answers makes no connection into one sentence."""
+    try:
+        yield
+    except (paramiko.SSHException, OSError, EOFError) as error:
+        there = f"{host.address}:{host.port}"
+        if isinstance(error, paramiko.ChannelException) and error.code == PROHIBITED:
+            said = f"forwards no connection to {there}: allow it there (AllowTcpForwarding local, PermitOpen)"
+        else:
+            why = error.text if isinstance(error, paramiko.ChannelException) else _words(error)
+            said = (
+                f"does not reach it at {there} ({why.lower()}): see that it runs and that the jump host has "
+                "a way to it, then run the command again"
+            )
+        raise Unreachable(f"host {host.name}: jump host {_place(jump)} {said}") from None
+
+
+def _place(hop: Hop) -> str:
+    return f"{hop.user}@{hop.address}:{hop.port}"
+
+
+def _way(host: HostRecord) -> str:
+    return f"{_place(host)} through {_place(host.jump)}" if host.jump else _place(host)
+
+
+def _reason(hop: Hop, error: Exception) -> tuple[str, str]:
     rerun = "see that it runs and is reachable from here, then run the command again"
     if isinstance(error, paramiko.BadHostKeyException):
         return "it shows another host key than the known one", (
             "another machine holds the address: find out which before you trust it"
         )
     if isinstance(error, paramiko.AuthenticationException):
-        return f"it refuses the key {host.identity_file}", "put its public half into authorized_keys there"
+        return f"it refuses the key {hop.identity_file}", "put its public half into authorized_keys there"
     if isinstance(error, FileNotFoundError) and error.filename is not None:
         return f"the key file {error.filename} does not exist here", "restore the file"
-    return str(error).removeprefix("[Errno None] ").rstrip(".") or type(error).__name__, rerun
+    if isinstance(error, _UnusableKeyError):
+        return str(error), "give another one, without a passphrase"
+    return _words(error), rerun
+
+
+def _words(error: Exception) -> str:
+    return str(error).removeprefix("[Errno None] ").rstrip(".") or type(error).__name__

@@ -6,10 +6,12 @@ at the end.
 It is the only importer of ansible_runner.
 """
 
+import contextlib
 import ctypes
 import json
 import os
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -25,6 +27,7 @@ from components.processes import end_all
 
 SET_PDEATHSIG, SET_CHILD_SUBREAPER = 1, 36  # <linux/prctl.h>
 POLL_SECONDS = 0.5
+OPENING_SECONDS = 12.0  # more than ssh gives a connection, less than a stop gives the supervisor
 STDOUT = 1
 
 
@@ -72,6 +75,7 @@ def main(path: str) -> None:
     # Ansible may have begun when anything but its own end brings us here.
     verdict = RunVerdict(began=True, failures=("the supervisor broke down",))
     try:
+        _open_ways(job, watch)
         verdict = _play(job, watch)
     finally:
         if left := end_all(descendants):
@@ -86,6 +90,21 @@ def _own_descendants(parent: int, watch: Watch) -> None:
     libc.prctl(SET_PDEATHSIG, signal.SIGTERM)
     if os.getppid() != parent:  # it died before it could be watched
         watch.stop.set()
+
+
+def _open_ways(job: Job, watch: Watch) -> None:
+    """Open the connections to jump hosts; where one fails, Ansible's own connections say why."""
+    for command in job.openers:
+        if watch.stop.is_set():
+            return
+        with contextlib.suppress(OSError, subprocess.TimeoutExpired):
+            subprocess.run(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                timeout=OPENING_SECONDS,
+                check=False,
+            )
 
 
 def _play(job: Job, watch: Watch) -> RunVerdict:

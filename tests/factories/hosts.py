@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from components.hosts.record import HostRecord
+from components.hosts.record import HostRecord, JumpHost
 
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJtlXhMPvrFfBzBxzzsKfjPiCBIWzcqLkoPPUGRWFsAN"
 
@@ -20,3 +20,15 @@ def host(name: str = "a", **changed: Any) -> HostRecord:
         "interface": "eth0",
     }
     return HostRecord(**(fields | changed))
+
+
+def jump(**changed: Any) -> JumpHost:
+    """Return a jump host; nothing answers at its address."""
+    fields: dict[str, Any] = {
+        "address": "192.0.2.1",
+        "port": 22,
+        "user": "ops",
+        "identity_file": "/nonexistent/jump-key",
+        "host_key": KEY,
+    }
+    return JumpHost(**(fields | changed))

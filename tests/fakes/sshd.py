@@ -5,11 +5,12 @@ from __future__ import annotations
 import contextlib
 import socket
 import threading
-from typing import TYPE_CHECKING, ParamSpec
+from typing import TYPE_CHECKING, Any, ParamSpec
 
 import paramiko
 from paramiko import common
 
+from components.hosts.record import JumpHost
 from tests.factories.hosts import host
 
 if TYPE_CHECKING:
@@ -22,15 +23,18 @@ P = ParamSpec("P")
 
 
 class FakeSshd(paramiko.ServerInterface):
-    """Lets everybody in.
+    """Lets everybody in, unless it is told not to.
 
     Attributes:
         forwards: Whether connections are forwarded.
+        trusts: Whether keys are accepted.
+        lines: The connections to it, those that were refused included.
     """
 
     def __init__(self) -> None:
-        self.forwards = True
-        self._wanted: dict[int, int] = {}
+        self.forwards = self.trusts = True
+        self.lines: list[socket.socket] = []
+        self._wanted: dict[tuple[threading.Thread, int], int] = {}
 
     def get_allowed_auths(self, username: str) -> str:
         """Return how one logs in."""
@@ -38,9 +42,14 @@ class FakeSshd(paramiko.ServerInterface):
         return "publickey"
 
     def check_auth_publickey(self, username: str, key: paramiko.PKey) -> int:
-        """Accept it."""
+        """Accept it or not."""
         del username, key
-        return common.AUTH_SUCCESSFUL
+        return common.AUTH_SUCCESSFUL if self.trusts else common.AUTH_FAILED
+
+    def check_channel_request(self, kind: str, chanid: int) -> int:
+        """Grant no session."""
+        del kind, chanid
+        return common.OPEN_FAILED_ADMINISTRATIVELY_PROHIBITED
 
     def check_channel_direct_tcpip_request(
         self, chanid: int, origin: tuple[str, int], destination: tuple[str, int]
@@ -53,11 +62,12 @@ class FakeSshd(paramiko.ServerInterface):
             socket.create_connection(destination).close()
         except ConnectionRefusedError:
             return common.OPEN_FAILED_CONNECT_FAILED
-        self._wanted[chanid] = destination[1]
+        self._wanted[threading.current_thread(), chanid] = destination[1]  # each transport is a thread
         return common.OPEN_SUCCEEDED
 
     def serve(self, line: socket.socket, key: paramiko.PKey) -> None:
         """Serve one connection until it ends."""
+        self.lines.append(line)
         with contextlib.closing(paramiko.Transport(line)) as transport:
             transport.add_server_key(key)
             transport.start_server(server=self)
@@ -67,14 +77,15 @@ class FakeSshd(paramiko.ServerInterface):
                     self._forward(channel)
 
     def _forward(self, channel: paramiko.Channel) -> None:
-        there = socket.create_connection(("127.0.0.1", self._wanted.pop(channel.get_id())))
+        port = self._wanted.pop((channel.get_transport(), channel.get_id()))
+        there = socket.create_connection(("127.0.0.1", port))
         _started(_up, channel, there)
         _started(_down, channel, there)
 
 
 @contextlib.contextmanager
-def serving(folder: Path) -> Iterator[tuple[FakeSshd, HostRecord]]:
-    """Serve on a free port until the end of the block; the record leads there."""
+def serving(folder: Path, **known: Any) -> Iterator[tuple[FakeSshd, HostRecord]]:
+    """Serve on a free port until the end of the block; the record leads there, and holds what is known."""
     server, shown, mine = FakeSshd(), paramiko.ECDSAKey.generate(), paramiko.ECDSAKey.generate()
     mine.write_private_key_file(str(folder / "key"))
     with socket.create_server(("127.0.0.1", 0)) as listener:
@@ -91,9 +102,16 @@ def serving(folder: Path) -> Iterator[tuple[FakeSshd, HostRecord]]:
                 port=listener.getsockname()[1],
                 identity_file=str(folder / "key"),
                 host_key=f"{shown.get_name()} {shown.get_base64()}",
+                **known,
             ),
         )
         listener.shutdown(socket.SHUT_RDWR)
+
+
+def as_jump(record: HostRecord, user: str = "ops") -> JumpHost:
+    """Return a host's record as that of a jump host."""
+    fields = record.model_dump(include=set(JumpHost.model_fields))
+    return JumpHost(**fields | {"user": user})
 
 
 def _started(work: Callable[P, None], *arguments: P.args, **named: P.kwargs) -> None:

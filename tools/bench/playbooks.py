@@ -99,10 +99,10 @@ def _plain(applied: Applied) -> None:
 
 def _write_down(inputs: PlaybookInputs, run: str, folder: Path) -> list[str]:
     """Write inventory and variables as a person would; return the command."""
-    keys = folder / "known_hosts"
-    keys.write_text(known_hosts(inputs.hosts))
+    for name, keys in known_hosts(inputs.hosts).items():
+        (folder / name).write_text(keys)
     variables = inputs.variables | run_variables(inputs, run)
-    hosts = inventory(inputs.hosts, variables, inputs.host_variables, str(keys))
+    hosts = inventory(inputs.hosts, variables, inputs.host_variables, str(folder))
     (folder / "inventory.yml").write_text(literal(hosts))
     secrets = {name: secret.get_secret_value() for name, secret in inputs.secrets.items()}
     (folder / "secrets.yml").touch(mode=0o600)

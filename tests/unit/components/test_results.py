@@ -7,7 +7,7 @@ import pytest
 
 from components import results
 from tests.factories import stacks
-from tests.factories.hosts import KEY, host
+from tests.factories.hosts import KEY, host, jump
 
 
 @pytest.mark.parametrize("name", stacks.NAMES)
@@ -35,7 +35,20 @@ def test_a_private_endpoint_comes_with_the_line_that_opens_it() -> None:
     record = host("host-0", address="10.0.0.2", port=2222, identity_file="/my keys/fleet")
     line = results.reach(access, record.model_dump() | {"port": 2222.0})  # as it comes over the wire
     words = shlex.split(line)
-    assert words[:6] == ["ssh", "-N", "-F", "none", "-L", "8443:127.0.0.1:8443"]
+    assert words[:6] == ["ssh", "-N", "-L", "8443:127.0.0.1:8443", "-F", "none"]
     assert words[words.index("-i") + 1] == "/my keys/fleet"
     assert f"KnownHostsCommand=/bin/echo [10.0.0.2]:2222 {KEY}" in words
     assert words[-1] == "root@10.0.0.2"
+    assert not [word for word in words if word.startswith("ProxyCommand")]
+
+
+def test_the_line_through_a_jump_host_knows_both_by_their_keys() -> None:
+    access = stacks.planned("lab", {"access.sources": []}).access
+    record = host(address="10.0.0.2", jump=jump(port=2222)).model_dump()
+    record["jump"]["port"] = 2222.0  # as it comes over the wire
+    words = shlex.split(results.reach(access, record))
+    (proxy,) = [word for word in words if word.startswith("ProxyCommand=")]
+    assert f"KnownHostsCommand=/bin/echo 10.0.0.2 {KEY}" in words
+    inner = shlex.split(proxy.removeprefix("ProxyCommand="))
+    assert f"KnownHostsCommand=/bin/echo [192.0.2.1]:2222 {KEY}" in inner
+    assert inner[-1] == "ops@192.0.2.1"

@@ -17,7 +17,7 @@ from lifecycle import on_hosts
 from lifecycle.environment import CHECKOUT
 from lifecycle.recover import recover
 from stacks.errors import Unreachable
-from tests.factories.hosts import host
+from tests.factories.hosts import host, jump
 
 if TYPE_CHECKING:
     from components.hosts.record import HostRecord
@@ -157,11 +157,12 @@ def test_a_host_that_does_not_answer_is_named_and_holds_nobody_up(monkeypatch: p
 
 
 def test_hosts_are_found_in_machines_and_in_playbooks_once_each() -> None:
-    records = [host(name).model_dump() for name in ("a", "b")]
+    records = [host("a").model_dump(exclude_none=True), host("b", jump=jump()).model_dump()]
     state = {"deployment": {"resources": [
         {"outputs": {"record": records[0]}},
         {"inputs": {"hosts": records}, "outputs": {}},
         {"type": "pulumi:pulumi:Stack"},
     ]}}  # fmt: skip
     assert [each.name for each in on_hosts.hosts_of(state)] == ["a", "b"]
+    assert on_hosts.hosts_of(state)[1].jump == jump()
     assert on_hosts.hosts_of({"deployment": {}}) == []

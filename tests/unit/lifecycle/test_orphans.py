@@ -85,7 +85,7 @@ def _run(memory: Path, checkout: Path, owner: str) -> Path:
     folder = memory / f"rackstack-{owner}-abcd"
     folder.mkdir()
     job = Job(
-        1, "prepare", str(checkout / "playbooks/prepare.yml"), str(folder), "/nowhere", [], [], 1.0, None
+        1, "prepare", str(checkout / "playbooks/prepare.yml"), str(folder), "/nowhere", [], [], 1.0, None, []
     )
     job.write(folder / "job.json")
     assert json.loads((folder / "job.json").read_text())

@@ -8,8 +8,8 @@ from ansible.parsing.dataloader import DataLoader  # type: ignore[import-untyped
 from hypothesis import given
 from hypothesis import strategies as some
 
-from components.hosts.inventory import inventory, known_hosts, literal
-from tests.factories.hosts import KEY, host
+from components.hosts.inventory import inventory, known_hosts, literal, openers
+from tests.factories.hosts import KEY, host, jump
 
 TEXT = some.text(some.characters(exclude_categories=["Cs"]))
 JSON = some.recursive(
@@ -32,11 +32,12 @@ def test_hosts_stand_in_rank_order_with_their_own_variables() -> None:
 
 
 def test_ssh_accepts_the_known_keys_and_asks_nobody() -> None:
-    options = inventory([host()], {}, {}, "/run/my keys")["all"]["children"]["fleet"]["hosts"]["a"]
+    options = inventory([host()], {}, {}, "/run/k")["all"]["children"]["fleet"]["hosts"]["a"]
     text = options["ansible_ssh_common_args"]
     for option in ("StrictHostKeyChecking=yes", "BatchMode=yes", "IdentitiesOnly=yes", "ConnectTimeout=10"):
         assert f"-o {option}" in text
-    assert "-o 'UserKnownHostsFile=/run/my keys'" in text
+    assert "-o UserKnownHostsFile=/run/k/known_hosts" in text
+    assert "ProxyCommand" not in text
 
 
 def test_a_host_cannot_be_redirected_by_its_variables() -> None:
@@ -45,8 +46,27 @@ def test_a_host_cannot_be_redirected_by_its_variables() -> None:
     assert members["a"]["ansible_host"] == "127.0.0.1"
 
 
-def test_known_hosts_name_the_port_where_it_is_not_the_usual_one() -> None:
-    assert known_hosts([host(), host("b", port=2201)]) == f"127.0.0.1 {KEY}\n[127.0.0.1]:2201 {KEY}\n"
+def test_a_jump_host_is_known_apart_from_what_is_behind_it() -> None:
+    gate = jump(address="10.0.0.2")  # the address of another machine behind it
+    files = known_hosts([host("a", address="10.0.0.2", jump=gate), host("b", address="10.0.0.3", jump=gate)])
+    assert files == {
+        "known_hosts": f"10.0.0.2 {KEY}\n10.0.0.3 {KEY}\n",
+        "known_jumps": f"10.0.0.2 {KEY}\n",
+    }
+
+
+def test_each_jump_host_has_one_connection_that_those_behind_it_share() -> None:
+    near, far = jump(), jump(address="192.0.2.2")
+    hosts = [host("a", jump=near), host("b"), host("c", jump=far), host("d", jump=near)]
+    commands = openers(hosts, "/run/k")
+    assert [command[-1] for command in commands] == ["ops@192.0.2.1", "ops@192.0.2.2"]
+    assert [_socket(command) for command in commands] == ["/run/k/jump-0", "/run/k/jump-1"]
+    members = inventory(hosts, {}, {}, "/run/k")["all"]["children"]["fleet"]["hosts"]
+    texts = {name: member["ansible_ssh_common_args"] for name, member in members.items()}
+    assert {name: "/run/k/jump-0" in text for name, text in texts.items()} == {
+        "a": True, "b": False, "c": False, "d": True
+    }  # fmt: skip
+    assert "/run/k/jump-1" in texts["c"]
 
 
 @given(some.dictionaries(TEXT, JSON))
@@ -79,3 +99,8 @@ def templates(value: Any) -> Iterator[str]:
             yield from templates(item)
     elif isinstance(value, str) and TrustedAsTemplate.is_tagged_on(value):
         yield value
+
+
+def _socket(command: list[str]) -> str:
+    (path,) = [word for word in command if word.startswith("ControlPath=")]
+    return path.removeprefix("ControlPath=")

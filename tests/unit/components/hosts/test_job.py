@@ -12,7 +12,7 @@ def _job(folder: Path) -> Job:
     private, artefacts = folder / "private", folder / "artefacts"
     private.mkdir()
     (artefacts / "artifacts" / "run").mkdir(parents=True)
-    return Job(1, "serve", "/p.yml", str(private), str(artefacts), ["a"], [QUOTED], 1.0, None)
+    return Job(1, "serve", "/p.yml", str(private), str(artefacts), ["a"], [QUOTED], 1.0, None, [])
 
 
 def test_a_job_is_read_as_it_was_written(tmp_path: Path) -> None:

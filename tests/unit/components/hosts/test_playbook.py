@@ -95,6 +95,25 @@ def test_nothing_is_begun_while_a_host_does_not_answer(world: World) -> None:
     assert world.ran == []
 
 
+def test_what_is_wrong_with_a_jump_host_is_said_once_of_all_behind_it(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def run(host: HostRecord, command: str, *, deadline: float) -> ssh.Answer:
+        del command, deadline
+        if host.name == "c":
+            raise Unreachable("host c (root@10.0.0.4:22) did not answer over SSH: timed out")
+        raise Unreachable(f"host {host.name}: jump host ops@gate:22 did not answer over SSH: timed out")
+
+    monkeypatch.setattr(ssh, "run", run)
+    with pytest.raises(Refusal) as refused:
+        Playbook().create(_inputs("a", "b", "c"), FakeRun())
+    assert str(refused.value) == (
+        "hosts a, b: jump host ops@gate:22 did not answer over SSH: timed out; "
+        "host c (root@10.0.0.4:22) did not answer over SSH: timed out"
+    )
+    assert world.ran == []
+
+
 def test_nothing_is_begun_after_a_stop(world: World) -> None:
     run = FakeRun()
     run.stop.set()

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import socket
 import threading
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+import paramiko
 import pytest
 
 from components.hosts import ssh
@@ -14,12 +16,12 @@ from tests.factories.hosts import KEY
 from tests.fakes import sshd
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
+    from collections.abc import Callable, Iterator
 
     from components.hosts.record import HostRecord
 
 LIMIT = 10.0
+WORD = "word"
 BIG = bytes(range(256)) * 20_000  # more than any buffer between the two ends
 
 
@@ -113,6 +115,40 @@ def test_another_host_key_is_refused(
     _, host = served
     with pytest.raises(Unreachable, match="shows another host key"):
         ssh.tunnel(host.model_copy(update={"host_key": KEY}), listener.getsockname()[1], LIMIT)
+
+
+def test_a_key_that_is_refused_is_named(
+    served: tuple[sshd.FakeSshd, HostRecord], listener: socket.socket
+) -> None:
+    server, host = served
+    server.trusts = False
+    with pytest.raises(Unreachable, match=rf"it refuses the key {host.identity_file}; put its public half"):
+        ssh.tunnel(host, listener.getsockname()[1], LIMIT)
+
+
+@pytest.mark.parametrize(
+    ("write", "said"),
+    [
+        (
+            lambda path: paramiko.ECDSAKey.generate().write_private_key_file(str(path), password=WORD),
+            "has a passphrase, and nobody is here to type it; give another one, without a passphrase",
+        ),
+        (
+            lambda path: path.write_text("ssh-ed25519 AAAA"),
+            "holds no private key that can be used; give another one",
+        ),
+        (lambda path: path.unlink(), "does not exist here; restore the file"),
+    ],
+    ids=["a passphrase", "no private key", "no file"],
+)
+def test_a_key_that_cannot_be_used_is_named(
+    served: tuple[sshd.FakeSshd, HostRecord], write: Callable[[Path], object], said: str
+) -> None:
+    server, host = served
+    write(Path(host.identity_file))
+    with pytest.raises(Unreachable, match=rf"the key file {host.identity_file} {said}"):
+        ssh.tunnel(host, 1, LIMIT)
+    assert server.lines == []
 
 
 def _read(end: socket.socket, most: int) -> bytes:
