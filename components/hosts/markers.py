@@ -85,9 +85,12 @@ def drift(out: str, err: str, expected: Expected) -> dict[str, str]:
         return {expected.playbook: f"the host could not be looked at: {words[:LAST_WORDS]}"}
     if found is None:
         return {expected.playbook: "no run has finished here"}
+    said = _differences(found, now, expected)
     if found.run != expected.run:
-        return {expected.playbook: f"the last run here was {found.run}, not {expected.run}"}
-    return {role: "; ".join(said) for role, said in _differences(found, now, expected).items() if said}
+        said.setdefault(expected.playbook, []).insert(
+            0, f"the last run here was {found.run}, not {expected.run}"
+        )
+    return {role: "; ".join(told) for role, told in said.items() if told}
 
 
 def _marker(found: Any) -> Marker | None:

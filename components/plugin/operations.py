@@ -118,6 +118,10 @@ def read(kind: Kind[Any, Any], inputs: Wire, olds: Wire, run: Run) -> tuple[Wire
     seen = kind.read(_inputs(kind, asked), _outputs(kind, olds), run)
     if seen is None:
         return None
+    for place, aspects in seen.drift.items():
+        for aspect, sentence in aspects.items():
+            # The engine shows the words of an input only where somebody asks for them (`--diff`).
+            run.note(f"{place}: {aspect}: {sentence}")
     found = asked | {DRIFT: seen.drift}
     return found, properties(found, seen.outputs)
 

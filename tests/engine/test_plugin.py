@@ -34,6 +34,7 @@ def test_drift_shows_in_a_preview_and_up_mends_it(project: Project) -> None:
     project.up()
     shown = project.run("preview", "--refresh", "--diff")
     assert "it shrank" in shown
+    assert "it shrank" in project.run("preview", "--refresh")
     assert "1 updated" in project.up()
 
 
