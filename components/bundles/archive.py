@@ -38,7 +38,7 @@ def write(
 ) -> Path:
     """Collect what can be seen and write it into one archive that only its owner can read.
 
-    Hosts that do not answer within seconds are named in `missing.txt`.
+    Hosts that do not answer in time, and what one did not show in time, are named in `missing.txt`.
 
     Args:
         fleet: Identity of the fleet.

@@ -10,6 +10,7 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from components.bundles.witness import LATE
 from components.readiness.watch import in_parallel
 from stacks.errors import EffectError
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from components.hosts.record import HostRecord
 
 PROGRAM: Final = Path(__file__).with_name("witness.py")
-ANSWER_SECONDS: Final = 8.0
+ANSWER_SECONDS: Final = 18.0
 
 
 def seen(hosts: Sequence[HostRecord]) -> tuple[dict[str, str], list[str]]:
@@ -36,6 +37,8 @@ def seen(hosts: Sequence[HostRecord]) -> tuple[dict[str, str], list[str]]:
         if isinstance(answer, str):
             silent.append(answer)
         else:
+            if late := answer.pop(LATE, ""):
+                silent.append(f"host {host.name} did not show within {ANSWER_SECONDS:g} s: {late}")
             told |= {f"hosts/{host.name}/{name}": text for name, text in answer.items()}
     return told, silent
 

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from typing import TYPE_CHECKING
 
 from components.bundles import there, witness
+
+if TYPE_CHECKING:
+    import pytest
 
 
 def test_its_answer_is_one_word_that_is_read_again() -> None:
@@ -17,6 +21,25 @@ def test_its_answer_is_one_word_that_is_read_again() -> None:
     assert told is not None
     assert "Linux" in told["system.txt"]
     assert len(printed) <= witness.MOST_PRINTED
+    assert witness.LATE not in told
+
+
+def test_what_there_was_no_time_for_is_named_and_nothing_stands_for_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(witness, "PATIENCE", 0.0)
+    monkeypatch.setattr(witness, "FILES", ())
+    witness.main()
+    told = there.unpacked(capsys.readouterr().out)
+    assert told is not None
+    assert told.keys() == {witness.LATE}
+    assert told[witness.LATE].split(", ") == ["journals", *witness.COMMANDS]
+
+
+def test_units_that_ended_are_found_in_the_journal(monkeypatch: pytest.MonkeyPatch) -> None:
+    listed = "ssh.service\nrackstack-rank.service\nrackstack-gateway.service\n"
+    monkeypatch.setattr(witness, "shown", lambda _: listed)
+    assert witness.units() == ["rackstack-gateway.service", "rackstack-rank.service"]
 
 
 def test_an_answer_that_was_cut_off_is_none() -> None:
