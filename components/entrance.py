@@ -100,7 +100,7 @@ class Entrance:
         }
         self.key = self._keys[plan.access.keys[0].name]
         self.certificate, self.authority = pulumi.Output.from_input(""), pulumi.Output.from_input("")
-        self.access = {f"gateway_key_{name}": key for name, key in self._keys.items()}
+        self.access = {f"gateway_secret_{name}": key for name, key in self._keys.items()}
         self.access["gateway_engine_key"] = self.engine_key
         self.url = address.apply(plan.access.url)
         if plan.access.tls != "off":

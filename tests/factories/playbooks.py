@@ -72,7 +72,7 @@ def access(
     own[hosts[0].name]["gateway_listen"] = ["127.0.0.1", *([hosts[0].address] if sources else [])]
     hidden = {
         "gateway_engine_key": ENGINE_KEY,
-        **{f"gateway_key_{name}": key for name, key in keys.items()},
+        **{f"gateway_secret_{name}": key for name, key in keys.items()},
         **(secrets or {}),
     }
     return inputs(hosts, fleet, "access", wanted | changed).model_copy(

@@ -283,7 +283,7 @@ def test_files_that_nginx_refuses_change_nothing_that_runs(door: Door) -> None:
 
 def test_a_key_that_no_gateway_can_hold_is_refused_by_its_name(door: Door) -> None:
     wrong = 'rk-with-a-"quote"-0123456'
-    with pytest.raises(Incomplete, match="gateway_key_default holds a character") as failed:
+    with pytest.raises(Incomplete, match="gateway_secret_default holds a character") as failed:
         door.set_up(NEW | {"default": wrong})
     assert wrong not in str(failed.value)
 
