@@ -60,7 +60,7 @@ def test_only_the_owner_releases_and_leaves_nothing(root: Path) -> None:
     assert lock.main("release", "lab", "engine", "two", "here") == 0
     assert (root / "lab/engine.json").exists()
     assert lock.main("release", "lab", "engine", "one", "here") == 0
-    assert not (root / "lab").exists()
+    assert not root.exists()
 
 
 def test_fleets_do_not_see_one_another() -> None:

@@ -14,7 +14,7 @@ import os
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 ROOT = Path("/run/lock/rackstack")
@@ -40,8 +40,8 @@ def main(action: str, fleet: str, name: str, owner: str, controller: str = "", *
 def alone(folder: Path) -> Iterator[Path]:
     """Hold the folder itself, so that looking and taking are one step."""
     while True:
-        folder.mkdir(parents=True, exist_ok=True)
         try:
+            folder.mkdir(parents=True, exist_ok=True)
             handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
         except FileNotFoundError:
             continue
@@ -83,12 +83,14 @@ def take(folder: Path, name: str, owner: str, controller: str) -> None:
 
 
 def release(folder: Path, name: str, owner: str) -> None:
-    """Remove the lock if it is the owner's, and the folder with the last lock."""
+    """Remove the lock if it is the owner's, and the folders with the last lock."""
     file = folder / f"{name}.json"
     if file.exists() and json.loads(file.read_text(encoding="utf-8"))["owner"] == owner:
         file.unlink()
     if not any(folder.iterdir()):
         folder.rmdir()
+        with suppress(OSError):  # another fleet has a lock there
+            folder.parent.rmdir()
 
 
 if __name__ == "__main__":
