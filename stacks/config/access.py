@@ -16,10 +16,17 @@ _MOST_KEYS = 64
 def _network(text: str) -> str:
     if text == OPERATOR:
         return text
+    if "%" in text:
+        raise ValueError(
+            "names an interface after its %, which only one machine knows; write the address alone"
+        )
     try:
-        return str(ipaddress.ip_network(text))
+        network = ipaddress.ip_network(text)
     except ValueError:
         raise ValueError(_no_network(text)) from None
+    if network.is_multicast or getattr(network.network_address, "ipv4_mapped", None):
+        raise ValueError("is an address from which nobody comes; write the address that a client has")
+    return str(network)
 
 
 def _no_network(text: str) -> str:
@@ -50,7 +57,8 @@ class Key(Value):
 
     name: str = Field(
         pattern=r"^[a-z][a-z0-9_]{0,30}$",
-        description="name of the key, which the gateway's log shows",
+        description="a key's name of at most 31 letters a-z, digits and _, a letter first; the gateway's "
+        "log shows it",
         examples=["evaluation"],
     )
     secret: Secret | None = Field(
