@@ -29,6 +29,7 @@ SET_PDEATHSIG, SET_CHILD_SUBREAPER = 1, 36  # <linux/prctl.h>
 POLL_SECONDS = 0.5
 OPENING_SECONDS = 12.0  # more than ssh gives a connection, less than a stop gives the supervisor
 STDOUT = 1
+RERUN = "see what is busy or does not answer there, then run the command again, which goes on"
 
 
 class Watch:
@@ -58,10 +59,11 @@ class Watch:
         last = f"; the last thing it began was {self._last!r}" if self._last else ""
         if self.stop.is_set():
             return f"playbook {job.playbook} was stopped{last}; run the command again to go on"
+        ended = f"playbook {job.playbook} was ended:"
         if now - self._heard > job.idle:
-            return f"playbook {job.playbook} was ended: nothing was heard of it for {job.idle:g} s{last}"
+            return f"{ended} nothing was heard of it for {job.idle:g} s{last}; {RERUN}"
         if job.deadline is not None and now - self._began > job.deadline:
-            return f"playbook {job.playbook} was ended: it took more than its {job.deadline:g} s{last}"
+            return f"{ended} it took more than its {job.deadline:g} s{last}; {RERUN}"
         return None
 
 

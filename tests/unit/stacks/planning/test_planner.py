@@ -35,7 +35,7 @@ def test_ranks_share_no_core(catalog: Catalog) -> None:
 def test_deadlines_grow_with_the_bytes(two_hosts: FleetPlan) -> None:
     assert two_hosts.budget.model_dump() == {
         "prepare": 300.0,
-        "access": 300.0,
+        "access": 900.0,
         "engine": 4000 / 20 + 300,
         "checkpoint": 2 / 20 + 300,
         "serve": 300.0,
