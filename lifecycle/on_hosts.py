@@ -29,6 +29,7 @@ STEPPING: Final = ("engine", "checkpoint")
 
 _ROLES: Final = PLAYBOOKS / "roles"
 _LOCK_PROGRAM: Final = _ROLES / "lock/files/lock.py"
+_RECORD: Final = {name for name, field in HostRecord.model_fields.items() if field.is_required()}
 _SEPARATOR: Final = "\x1e"
 
 
@@ -59,7 +60,7 @@ def hosts_of(state: Mapping[str, Any]) -> list[HostRecord]:
     for resource in state["deployment"].get("resources") or ():
         outputs, inputs = resource.get("outputs") or {}, resource.get("inputs") or {}
         for record in (outputs.get("record"), *(inputs.get("hosts") or ())):
-            if isinstance(record, dict) and set(HostRecord.model_fields) <= set(record):
+            if isinstance(record, dict) and set(record) >= _RECORD:
                 host = HostRecord.model_validate(record)
                 found.setdefault(host.name, host)
     return list(found.values())

@@ -166,6 +166,27 @@ def _undo(inputs: PlaybookInputs, outputs: PlaybookOutputs, hosts: Sequence[Host
         raise Refusal("; ".join(verdict.failures))
 
 
+def take_back(fleet: str, hosts: Sequence[HostRecord], run: Run) -> None:
+    """Take back all that a fleet set up on hosts, whatever it was; checkpoints stay.
+
+    Raises:
+        Refusal: It was not, or not wholly.
+    """
+    inputs = PlaybookInputs(
+        fleet=fleet,
+        playbook="prepare",
+        hosts=list(hosts),
+        variables={"prepare_keep_checkpoints": True},
+        host_variables={},
+        secrets={},
+        roles={},
+        after=[],
+    )
+    verdict = _carry_out(inputs, "prepare.undo.yml", hosts, _new_run(new_incarnation()), run)
+    if not verdict.ok:
+        raise Refusal("; ".join(verdict.failures))
+
+
 def _is_ours(answer: Answer, outputs: PlaybookOutputs) -> bool:
     """Say whether the marker is of this incarnation; where there is none, a run of ours was broken off."""
     found = markers.marker(answer.out)
