@@ -54,7 +54,7 @@ class Machine:
             return Answer(1, "", self.err)
         if not stdin:
             shown = [f"/var/lib/rackstack/{each}" for each in self.fleets if f"/{each} " in command]
-            return Answer(0, f"{self._text()}\x1e{' '.join(shown)}", "")
+            return Answer(0, f"{' '.join(shown)}\x1e{self._text()}", "")
         if "def take" not in stdin:
             return Answer(0, json.dumps(self.facts | {"lease": self._text(), "fleets": self.fleets}), "")
         patch.setattr(hold, "LEASE", self.folder / "lease")

@@ -105,9 +105,9 @@ class Host(Kind[HostInputs, HostOutputs]):
         standing = lease.judge(facts.lease, _claim(inputs, facts), now)
         _require_fit(inputs, facts, now, standing)
         made = _hold(inputs, facts, standing, now)
-        run.note(f"{_called(inputs)} is claimed: {verdict.called(facts)}")
-        if standing.taken_from:
-            _clear(standing.taken_from, inputs, made, run)
+        over = f", from fleet {standing.taken_from}" if standing.taken_from else ""
+        run.note(f"{_called(inputs)} is claimed{over}: {verdict.called(facts)}")
+        _clear(inputs, facts, made, run)
         return made
 
     def read(self, inputs: HostInputs, outputs: HostOutputs, run: Run) -> Seen[HostOutputs] | None:
@@ -134,9 +134,13 @@ class Host(Kind[HostInputs, HostOutputs]):
                     f"{_called(new)}: its lease is not ours any more; `pulumi up --refresh` claims it again"
                 )
             _require_fit(new, facts, now, Standing())
-            return _hold(new, facts, Standing(ours=held, replaces=held.incarnation), now)
+            renewed = _hold(new, facts, Standing(ours=held, replaces=held.incarnation), now)
+            _clear(new, facts, renewed, run)
+        except Incomplete:
+            raise
         except EffectError as error:
             raise Incomplete([str(error)], outputs) from None
+        return renewed
 
     def delete(self, inputs: HostInputs, outputs: HostOutputs, run: Run) -> None:
         """Give the machine back, if it still is held by this claim; nothing else there is touched."""
@@ -180,15 +184,18 @@ def _hold(inputs: HostInputs, facts: Facts, standing: Standing, now: float) -> H
     return HostOutputs(incarnation=held.incarnation, record=record, machine=facts.machine, until=held.until)
 
 
-def _clear(fleet: str, inputs: HostInputs, made: HostOutputs, run: Run) -> None:
-    """Take back what a fleet that is gone set up on the machine."""
-    from components.hosts.playbook import take_back  # noqa: PLC0415 -- only a machine that is taken over needs it
+def _clear(inputs: HostInputs, facts: Facts, made: HostOutputs, run: Run) -> None:
+    """Take back what a fleet that is gone set up on the machine, if any of it is there still."""
+    gone = inputs.take_over
+    if gone not in facts.fleets:
+        return
+    from components.hosts.playbook import take_back  # noqa: PLC0415 -- only a machine taken over needs it
 
-    run.note(f"{_called(inputs)} is taken over from fleet {fleet}; what that set up there goes")
+    run.note(f"{_called(inputs)}: what fleet {gone} set up there is taken away, but for checkpoints")
     try:
-        take_back(fleet, [made.record], run)
+        take_back(gone, [made.record], run)
     except EffectError as error:
-        raise Incomplete([f"{_called(inputs)}: what fleet {fleet} left does not go: {error}"], made) from None
+        raise Incomplete([f"{_called(inputs)}: what fleet {gone} left does not go: {error}"], made) from None
 
 
 def _drift(inputs: HostInputs, facts: Facts, held: Lease, now: float) -> Drift:
@@ -200,6 +207,8 @@ def _drift(inputs: HostInputs, facts: Facts, held: Lease, now: float) -> Drift:
     }
     if said := lease.ending(held, now):
         found["lease"] = said
+    if inputs.take_over in facts.fleets:
+        found["take_over"] = f"what fleet {inputs.take_over} set up there is not taken away yet"
     return {inputs.name: found} if found else {}
 
 

@@ -8,7 +8,8 @@ from typing import Final
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-LEASE: Final = "/var/lib/rackstack-lease"
+from components.hosts.markers import LEASE
+
 DAYS: Final = 14
 """How long a lease says that it holds. Nobody takes a machine by itself when it is over; a person judges."""
 RENEWED_BELOW: Final = 7

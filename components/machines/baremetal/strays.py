@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from components.hosts import markers
 from components.machines.baremetal import asking, lease
 from stacks.errors import EffectError
 
@@ -63,7 +64,7 @@ def _things(fleet: str, left: Left) -> list[str]:
         return [f"maybe the lease of {where}, which cannot be asked ({left.silent})"]
     return [
         *([f"what it set up on {where}, with /var/lib/rackstack/{fleet}"] if left.folder else []),
-        *([f"the lease {lease.LEASE} of {where}"] if left.leased else []),
+        *([f"the lease {markers.LEASE} of {where}"] if left.leased else []),
     ]
 
 
@@ -78,13 +79,13 @@ def _left(fleet: str, host: HostRecord) -> Left:
     from components.hosts import ssh  # noqa: PLC0415 -- brings paramiko, which only a look needs
 
     folder = shlex.quote(f"/var/lib/rackstack/{fleet}")
-    command = f"cat {lease.LEASE} 2>/dev/null; printf '\\036'; ls -d {folder} 2>/dev/null; true"
+    command = f"ls -d {folder} 2>/dev/null; {markers.lease_command()}"
     try:
         answer = ssh.run(host, command, deadline=_SECONDS)
     except EffectError as silent:
         return Left(host, silent=str(silent))
     if answer.code or _SEPARATOR not in answer.out:
         return Left(host, silent=(answer.err.strip().splitlines() or ["it said nothing"])[-1])
-    text, found = answer.out.split(_SEPARATOR, 1)
+    found, text = answer.out.split(_SEPARATOR, 1)
     held = lease.read(text)
     return Left(host, leased=held is not None and held.fleet == fleet, folder=bool(found.strip()))

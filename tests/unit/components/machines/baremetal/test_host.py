@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from components.hosts import playbook, ssh
-from components.machines.baremetal.host import Host
+from components.machines.baremetal.host import Host, HostOutputs
 from components.machines.baremetal.strays import BareMetal
 from components.machines.contact import Contact
 from stacks.errors import Incomplete, Refusal, Unreachable
@@ -18,7 +18,7 @@ from tests.factories.run import FakeRun
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from components.machines.baremetal.host import HostInputs, HostOutputs
+    from components.machines.baremetal.host import HostInputs
     from tests.factories.baremetal import Machine
 
 ADDRESS = "10.0.0.1"
@@ -98,7 +98,10 @@ def test_a_machine_is_taken_over_from_a_fleet_that_is_named_as_gone(
     cleared: list[tuple[str, str]] = []
     monkeypatch.setattr(playbook, "take_back", lambda fleet, hosts, _: cleared.append((fleet, hosts[0].name)))
     machine.write(OTHER)
-    made = Host().create(claim(take_over="other-3fa2c1"), FakeRun())
+    machine.fleets = ["other-3fa2c1"]
+    run = FakeRun()
+    made = Host().create(claim(take_over="other-3fa2c1"), run)
+    assert run.said[0].startswith("node-0 (10.0.0.1) is claimed, from fleet other-3fa2c1: ")
     assert cleared == [("other-3fa2c1", "node-0")]
     assert machine.lease
     assert machine.lease["incarnation"] == made.incarnation != "i1"
@@ -112,10 +115,19 @@ def test_what_a_gone_fleet_left_and_does_not_go_leaves_the_claim_unwell(
 
     monkeypatch.setattr(playbook, "take_back", fail)
     machine.write(OTHER)
-    with pytest.raises(Incomplete, match=r"what fleet other-3fa2c1 left does not go: busy"):
-        Host().create(claim(take_over="other-3fa2c1"), FakeRun())
+    machine.fleets = ["other-3fa2c1"]
+    over = claim(take_over="other-3fa2c1")
+    with pytest.raises(Incomplete, match=r"what fleet other-3fa2c1 left does not go: busy") as unwell:
+        Host().create(over, FakeRun())
+    made = unwell.value.outputs
+    assert isinstance(made, HostOutputs)
     assert machine.lease
-    assert machine.lease["fleet"] == "f-000000"
+    assert machine.lease["incarnation"] == made.incarnation
+    assert drift(over, made) == {
+        "node-0": {"take_over": "what fleet other-3fa2c1 set up there is not taken away yet"}
+    }
+    monkeypatch.setattr(playbook, "take_back", lambda *_: machine.fleets.clear())
+    assert drift(over, Host().update(over, over, made, FakeRun())) == {}
 
 
 def test_a_claim_that_somebody_else_was_quicker_with_is_refused(
