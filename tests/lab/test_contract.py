@@ -60,7 +60,7 @@ class World:
         """Return the inputs of a claim of a host that is there already."""
         host = kind_of("rack:lab:Host")
         made = host.create(host.inputs.model_validate(self.host("owned", 5)), FakeRun())
-        fields = made.record.model_dump(include=set(Contact.model_fields))
+        fields: dict[str, Any] = made.record.model_dump(include=set(Contact.model_fields))
         return fields | {
             "fleet": self.fleet,
             "type": "plain-host",
