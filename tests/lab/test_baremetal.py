@@ -174,9 +174,10 @@ def test_a_machine_of_another_fleet_is_refused_until_that_is_named_as_gone(
     claim: Any, one: HostRecord
 ) -> None:
     theirs = claim(fleet="dead-000002", name="tray-7")
-    Host().create(theirs, FakeRun())
+    held = Host().create(theirs, FakeRun())
     wanted = {"prepare_packages": ["g++"], "prepare_memory_mib": 128, "prepare_disk_mib": 1}
-    Playbook().create(playbooks.inputs([one], "dead-000002", "prepare", wanted), FakeRun())
+    prepare = playbooks.inputs([held.record], "dead-000002", "prepare", wanted)
+    prepared = Playbook().create(prepare, FakeRun())
 
     told = refusal(claim())
     assert "it is leased by fleet dead-000002 of " in told
@@ -188,6 +189,12 @@ def test_a_machine_of_another_fleet_is_refused_until_that_is_named_as_gone(
     assert Host().read(ours, made, FakeRun()) is not None
     assert said(one, f"cat {LEASE}").count("first-000001") == 1
     assert said(one, "ls /var/lib/rackstack /opt/rackstack /etc/rackstack 2>/dev/null || true") == ""
+
+    run = FakeRun()  # the fleet was not dead at all
+    Playbook().delete(prepare, prepared, run)
+    Host().delete(theirs, held, run)
+    assert "is left alone: fleet first-000001 of " in run.said[0]
+    assert said(one, f"cat {LEASE}").count("first-000001") == 1
 
 
 def test_two_addresses_of_one_machine_are_refused(claim: Any, one: HostRecord) -> None:
@@ -259,9 +266,9 @@ def test_a_fleet_leaves_what_it_is_told_to_keep(claim: Any, one: HostRecord) -> 
 
 def test_what_no_state_knows_is_swept_and_checkpoints_stay(claim: Any, one: HostRecord) -> None:
     inputs = claim()
-    Host().create(inputs, FakeRun())
+    made = Host().create(inputs, FakeRun())
     wanted = {"prepare_packages": ["g++"], "prepare_memory_mib": 128, "prepare_disk_mib": 1}
-    Playbook().create(playbooks.inputs([one], inputs.fleet, "prepare", wanted), FakeRun())
+    Playbook().create(playbooks.inputs([made.record], inputs.fleet, "prepare", wanted), FakeRun())
     said(one, f"mkdir -p {CHECKPOINT}; touch {CHECKPOINT}/.verified")
     run = FakeRun()
     Inventory().delete(*record(inputs), run)
@@ -290,7 +297,7 @@ def test_sudo_that_asks_for_a_password_is_told(claim: Any, one: HostRecord) -> N
             claim(user="ann")
         )
     finally:
-        said(one, "userdel --remove ann 2>/dev/null; true")
+        said(one, "userdel --force --remove ann 2>/dev/null; true")
 
 
 def test_a_lease_is_written_once_however_many_want_it(claim: Any, one: HostRecord) -> None:
