@@ -1,17 +1,21 @@
-"""What the rest of Rackstack knows of one host."""
+"""What the rest of Rackstack knows of one host, and of the way to it."""
+
+from typing import TypeAlias
 
 from pydantic import BaseModel, ConfigDict
 
 
 class JumpHost(BaseModel):
-    """The machine that SSH to a host goes through.
+    """A machine that forwards SSH connections to hosts which this machine does not reach itself.
+
+    Nothing runs there: an account that may do nothing but forward is enough.
 
     Attributes:
-        address: Address or name that the operator's machine reaches.
+        address: Address that the operator's machine reaches.
         port: SSH port.
-        user: Login user.
+        user: Login user; any.
         identity_file: Path of the private key on the operator's machine.
-        host_key: The public host key, known before the first connection.
+        host_key: The public host key, `ssh-ed25519 AAAA…`, known before the first connection.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, defer_build=True)
@@ -28,14 +32,14 @@ class HostRecord(BaseModel):
 
     Attributes:
         name: Name in the fleet, unique in it, at most 63 characters.
-        address: Address that the operator's machine and the other members reach.
+        address: Address that the other members reach, and the jump host; without one, the operator's machine.
         port: SSH port.
         user: Login user; root, or one with password-less sudo.
         identity_file: Path of the private key on the operator's machine.
         host_key: The public host key, `ssh-ed25519 AAAA…`, known before the first connection.
         incarnation: Nonce of the machine; a rebuilt machine under the same address has another.
         interface: Network interface that reaches the other members.
-        jump: The machine that SSH goes through; None: none.
+        jump: The jump host that leads to it; None where the operator's machine reaches it itself.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, defer_build=True)
@@ -49,3 +53,7 @@ class HostRecord(BaseModel):
     incarnation: str
     interface: str
     jump: JumpHost | None = None
+
+
+Hop: TypeAlias = HostRecord | JumpHost
+"""One end of an SSH connection that starts at the operator's machine."""
