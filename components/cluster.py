@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pulumi
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from components.machines.declared import Declared
     from stacks.planning.plan import FleetPlan
 
@@ -27,6 +29,12 @@ class GpuCluster(pulumi.ComponentResource):
         self.register_outputs({})
 
 
+def contacts(plan: FleetPlan) -> Sequence[dict[str, Any]]:
+    """Return how the machines of a plan are logged in to; empty where the provider makes them."""
+    found: Sequence[dict[str, Any]] = _provider(plan).contacts(plan)
+    return found
+
+
 def machines(
     plan: FleetPlan,
     fleet: str,
@@ -41,7 +49,10 @@ def machines(
         cluster: Their parent.
         inventory: The fleet's record. Its end sweeps all machines, so they are replaced when it is.
     """
-    provider = import_module(f"components.machines.{plan.provider}.declare")
     opts = pulumi.ResourceOptions(parent=cluster, depends_on=[inventory], replace_with=[inventory])
-    declared: Declared = provider.declare(plan, fleet, opts)
+    declared: Declared = _provider(plan).declare(plan, fleet, opts)
     return declared
+
+
+def _provider(plan: FleetPlan) -> Any:
+    return import_module(f"components.machines.{plan.provider}.declare")

@@ -66,7 +66,7 @@ class Fleet(pulumi.ComponentResource):
         inventory = Ensured(
             Inventory,
             "inventory",
-            {"fleet": self._fleet, "provider": plan.provider},
+            {"fleet": self._fleet, "provider": plan.provider, "hosts": cluster.contacts(plan)},
             pulumi.ResourceOptions(parent=self),
         )
         self._below = pulumi.ResourceOptions(parent=self, depends_on=[inventory])
@@ -135,7 +135,9 @@ class Fleet(pulumi.ComponentResource):
             "roles": roles.digests(name),
             "after": [each.out("run") for each in after],
         }
-        own = pulumi.ResourceOptions(deleted_with=self._cluster, depends_on=list(behind))
+        # What goes with its hosts needs no way back.
+        with_hosts = None if self._machines.lasting else self._cluster
+        own = pulumi.ResourceOptions(deleted_with=with_hosts, depends_on=list(behind))
         return Ensured(Playbook, name, inputs, pulumi.ResourceOptions.merge(self._below, own), seconds)
 
     def _known(self, playbook: str) -> pulumi.Output[Sequence[Any]]:

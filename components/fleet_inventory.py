@@ -5,6 +5,9 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Final
 
+from pydantic import Field
+
+from components.machines.contact import Contact  # noqa: TC001 -- pydantic reads it at run time
 from components.machines.provider import PROVIDERS, fleet_faults, provider
 from components.plugin.kind import Inputs, Kind, Outputs, Run, Seen, new_incarnation
 from stacks.errors import EffectError, Refusal
@@ -23,10 +26,12 @@ class InventoryInputs(Inputs):
     Attributes:
         fleet: Name of the fleet.
         provider: Who provides its machines.
+        hosts: The machines that a person listed; empty where the provider makes them.
     """
 
     fleet: str
     provider: str
+    hosts: list[Contact] = Field(default=[])
 
 
 class Inventory(Kind[InventoryInputs, Outputs]):
@@ -62,7 +67,7 @@ class Inventory(Kind[InventoryInputs, Outputs]):
         return Seen(outputs)
 
     def update(self, old: InventoryInputs, new: InventoryInputs, outputs: Outputs, run: Run) -> Outputs:
-        """Change nothing: there is nothing to change."""
+        """Keep another list of machines."""
         del old, new, run
         return outputs
 
@@ -76,16 +81,16 @@ class Inventory(Kind[InventoryInputs, Outputs]):
         machines = provider(inputs.provider)
         trouble = ""
         for look in range(LOOKS):
-            left = machines.list_things(inputs.fleet)
+            left = machines.list_things(inputs.fleet, inputs.hosts)
             if not left:
                 return
             run.note(f"removing what no state knows: {', '.join(left)}")
             try:
-                machines.remove_strays(inputs.fleet)
+                machines.remove_strays(inputs.fleet, inputs.hosts, run)
             except EffectError as error:
                 trouble = f" ({error})"
             time.sleep(SECOND_LOOK if look < LOOKS - 1 else 0)
-        if left := machines.list_things(inputs.fleet):
+        if left := machines.list_things(inputs.fleet, inputs.hosts):
             raise Refusal(
                 f"fleet {inputs.fleet} still has: {', '.join(left)}{trouble}; end what holds it and "
                 "destroy again"

@@ -11,7 +11,8 @@ from components.cluster import GpuCluster
 from stacks import report
 
 if TYPE_CHECKING:
-    from stacks.planning.plan import EngineGroup, FleetPlan, PlannedHost, Rank
+    from stacks.planning.hosts import PlannedHost
+    from stacks.planning.plan import EngineGroup, FleetPlan, Rank
 
 
 class PlannedFleet(pulumi.ComponentResource):

@@ -36,8 +36,8 @@ def sweep(stack: Stack, wanted: argparse.Namespace) -> Iterator[str]:
         locks.judged(stack, owner_is_dead=wanted.owner_is_dead)
     sweeping.require_lost(stack)
     run = sweeping.Told(threading.Event(), print)
-    fleet = fleet_id(stack.name, CHECKOUT)
-    yield from sweeping.sweep(fleet, machines.provider, run, sure=wanted.yes)
+    inventory = sweeping.inventory(fleet_id(stack.name, CHECKOUT), machines)
+    yield from sweeping.sweep(inventory, run, sure=wanted.yes)
 
 
 _INTERRUPTED = 130  # 128 + SIGINT, as shells count

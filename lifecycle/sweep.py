@@ -6,8 +6,10 @@ import sys
 from typing import TYPE_CHECKING, Final
 
 from components.fleet_inventory import Inventory, InventoryInputs
-from components.machines.provider import PROVIDERS, provider
+from components.machines.contact import contact
+from components.machines.provider import provider
 from components.plugin.kind import Outputs
+from stacks.config import BareMetalMachines, LabMachines
 from stacks.errors import Refusal
 
 if TYPE_CHECKING:
@@ -30,31 +32,43 @@ class Told:
         self.progress = self.note = self.warn = tell
 
 
-def sweep(fleet: str, machines: str, run: Told, *, sure: bool) -> Iterator[str]:
+def inventory(fleet: str, machines: LabMachines | BareMetalMachines) -> InventoryInputs:
+    """Return the record of a fleet as its state would hold it, from the machines of its stack file.
+
+    Raises:
+        Refusal: The stack file lists machines and no key that opens them.
+    """
+    if isinstance(machines, LabMachines) or not machines.hosts:
+        return InventoryInputs(fleet=fleet, provider=machines.provider)
+    if machines.identity is None:
+        raise Refusal("machines.identity is not given; write the path of the private key that opens them")
+    hosts = [
+        contact(host.name or f"machines.hosts[{index}]", host, machines.identity, machines.jump)
+        for index, host in enumerate(machines.hosts)
+    ]
+    return InventoryInputs(fleet=fleet, provider=machines.provider, hosts=hosts)
+
+
+def sweep(record: InventoryInputs, run: Told, *, sure: bool) -> Iterator[str]:
     """Remove everything of a fleet, as the last step of a destroy does; yield a line for what was done.
 
     Args:
-        fleet: Identity of the fleet.
-        machines: Name of the provider of its machines.
+        record: The fleet, as its state would hold it.
         run: Where progress is told.
         sure: Do not ask.
 
     Raises:
-        Refusal: The provider has no inventory, nobody says yes, or something does not go.
+        Refusal: Nobody says yes, or something does not go.
     """
-    if machines not in PROVIDERS:
-        raise Refusal(
-            f"provider {machines}: its machines are not ours, so nothing can be swept; log in and remove "
-            "/etc/rackstack, /opt/rackstack and /var/lib/rackstack with the units rackstack-*"
-        )
-    found = provider(machines).list_things(fleet)
+    fleet = record.fleet
+    found = provider(record.provider).list_things(fleet, record.hosts)
     if not found:
         return
     for each in found:
         run.note(f"{fleet} has: {each}")
     if not sure:
         _require_yes(fleet, len(found))
-    Inventory().delete(InventoryInputs(fleet=fleet, provider=machines), Outputs(incarnation="lost"), run)
+    Inventory().delete(record, Outputs(incarnation="lost"), run)
     yield f"removed {len(found)} things of fleet {fleet}; nothing is left under its name"
 
 

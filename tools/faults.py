@@ -30,7 +30,18 @@ MOST_LINES = 4
 TELLING = 8
 """Characters from which a text picks out the lines of an example; ` has ` is in many."""
 # As things happen; what is not named here comes last.
-ORDER = ("stack_file", "machines", "mirror", "hosts", "odd", "ready", "serving", "pulumi", "destroy")
+ORDER = (
+    "stack_file",
+    "claims",
+    "machines",
+    "mirror",
+    "hosts",
+    "odd",
+    "ready",
+    "serving",
+    "pulumi",
+    "destroy",
+)
 HEAD = """# Faults: what they print, and what to do
 
 Written by `python -m tools.faults` from `tests/cases/faults`; do not edit it by hand. The small print names

@@ -15,7 +15,10 @@ from components.hosts.differences import sentences
 
 UNIT = "rackstack-rank.service"
 PROGRAM = Path(__file__).resolve().parents[2] / "playbooks/roles/marker/files/observe.py"
+LEASE = "/var/lib/rackstack-lease"
+"""Who holds a machine that outlives its fleets; hosts that are made for one have none."""
 LAST_WORDS = 160
+_SEPARATOR = "\x1e"
 
 
 @dataclass(frozen=True)
@@ -56,16 +59,41 @@ def look_command(fleet: str) -> str:
 
 
 def marker_command(fleet: str, playbook: str) -> str:
-    """Return the shell command that prints only the marker of one host."""
-    return f"cat {shlex.quote(f'/var/lib/rackstack/{fleet}/{playbook}.json')} 2>/dev/null"
+    """Return the shell command that prints only the marker of one host, and who holds it."""
+    path = shlex.quote(f"/var/lib/rackstack/{fleet}/{playbook}.json")
+    return f"cat {path} 2>/dev/null; {lease_command()}"
+
+
+def lease_command() -> str:
+    """Return the shell command that prints who holds a host."""
+    return f"printf '\\036'; cat {LEASE} 2>/dev/null; true"
 
 
 def marker(answer: str) -> Marker | None:
     """Return the marker in what `marker_command` printed; None where no run has finished on the host."""
     try:
-        return _marker(json.loads(answer))
+        return _marker(json.loads(answer.partition(_SEPARATOR)[0]))
     except (ValueError, RecursionError):
         return None
+
+
+def holder(answer: str, incarnation: str) -> str:
+    """Return who else holds a host, in what either command printed; empty where nobody does.
+
+    Args:
+        answer: What was printed.
+        incarnation: Of the host, as its record has it.
+    """
+    text = answer.partition(_SEPARATOR)[2].strip()
+    if not text:
+        return ""
+    try:
+        match json.loads(text):
+            case {"incarnation": str(other), "fleet": str(fleet), "owner": str(owner)}:
+                return "" if other == incarnation else f"fleet {fleet} of {owner}"
+    except (ValueError, RecursionError):
+        pass
+    return f"somebody whose lease in {LEASE} cannot be read"
 
 
 def drift(out: str, err: str, expected: Expected) -> dict[str, str]:

@@ -153,6 +153,8 @@ def _undo(inputs: PlaybookInputs, outputs: PlaybookOutputs, hosts: Sequence[Host
     for host, answer in zip(hosts, _ask(hosts, commands).values(), strict=True):
         if isinstance(answer, EffectError):
             run.warn(f"playbook {inputs.playbook} was not undone there: {answer}")
+        elif holder := markers.holder(answer.out, host.incarnation):
+            run.note(f"host {host.name} is left alone: {holder} holds it by now")
         elif _is_ours(answer, outputs):
             ours.append(host)
         else:
@@ -162,6 +164,27 @@ def _undo(inputs: PlaybookInputs, outputs: PlaybookOutputs, hosts: Sequence[Host
     if not ours:
         return
     verdict = _carry_out(inputs, f"{inputs.playbook}.undo.yml", ours, _new_run(outputs.incarnation), run)
+    if not verdict.ok:
+        raise Refusal("; ".join(verdict.failures))
+
+
+def take_back(fleet: str, hosts: Sequence[HostRecord], run: Run) -> None:
+    """Take back all that a fleet set up on hosts, whatever it was; checkpoints stay.
+
+    Raises:
+        Refusal: It was not, or not wholly.
+    """
+    inputs = PlaybookInputs(
+        fleet=fleet,
+        playbook="prepare",
+        hosts=list(hosts),
+        variables={"prepare_keep_checkpoints": True},
+        host_variables={},
+        secrets={},
+        roles={},
+        after=[],
+    )
+    verdict = _carry_out(inputs, "prepare.undo.yml", hosts, _new_run(new_incarnation()), run)
     if not verdict.ok:
         raise Refusal("; ".join(verdict.failures))
 
@@ -178,9 +201,14 @@ def _require_ready(hosts: Sequence[HostRecord], run: Run) -> None:
     if shutil.which("ssh") is None:
         raise Refusal("there is no `ssh` on PATH, and Ansible needs it: install the OpenSSH client")
     faults = {}
-    for host, answer in zip(hosts, _ask(hosts, {host.name: "true" for host in hosts}).values(), strict=True):
+    commands = {host.name: markers.lease_command() for host in hosts}
+    for host, answer in zip(hosts, _ask(hosts, commands).values(), strict=True):
         if isinstance(answer, EffectError):
             faults[host.name] = str(answer)
+        elif holder := markers.holder(answer.out, host.incarnation):
+            faults[host.name] = (
+                f"host {host.name} is not ours any more, {holder} holds it: `pulumi up --refresh` says more"
+            )
         elif answer.code:
             faults[host.name] = (
                 f"host {host.name} refuses root to {host.user} ({answer.err.strip()}); "

@@ -76,9 +76,9 @@ def host_variables(
 def _prepare(plan: FleetPlan) -> dict[str, Any]:
     return {
         "prepare_packages": list(plan.packages),
-        # Hosts are alike; in the lab, where alone their memory is looked at, each carries one rank.
-        "prepare_memory_mib": -(-plan.groups[0].memory.needed // 2**20),
+        "prepare_memory_mib": plan.memory_mib,
         "prepare_disk_mib": plan.disk_mib,
+        "prepare_keep_checkpoints": _keeps_checkpoint(plan),
     }
 
 
@@ -147,7 +147,12 @@ def _checkpoint(plan: FleetPlan, mirror: str) -> dict[str, Any]:
             {"path": path, "size": size, "sha256": digest}
             for path, (size, digest) in sorted(checkpoint.files.items())
         ],
+        "checkpoint_keep": _keeps_checkpoint(plan),
     }
+
+
+def _keeps_checkpoint(plan: FleetPlan) -> bool:
+    return plan.claims is not None and "checkpoint" in plan.claims.keep
 
 
 def _serve(

@@ -18,7 +18,9 @@ class Declared:
     Attributes:
         records: Host name → fields of its `HostRecord`, in rank order.
         mirror: Base URL that serves `wheels/` and `checkpoints/` to the hosts.
+        lasting: Whether the hosts outlive the fleet, so that what it set up there must be taken back.
     """
 
     records: Mapping[str, pulumi.Output[dict[str, Any]]]
     mirror: pulumi.Output[str]
+    lasting: bool = False

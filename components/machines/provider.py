@@ -9,14 +9,21 @@ from typing import TYPE_CHECKING, Final, Protocol
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from components.machines.contact import Contact
+    from components.plugin.kind import Run
+
 
 class Provider(Protocol):
-    """Finds and removes what exists under a fleet's name, whether a state knows it or not."""
+    """Finds and removes what exists under a fleet's name, whether a state knows it or not.
 
-    def list_things(self, fleet: str) -> Sequence[str]:
+    Where to look: at machines of a person's own, which are given as `hosts`, or where the provider makes its
+    own ones.
+    """
+
+    def list_things(self, fleet: str, hosts: Sequence[Contact]) -> Sequence[str]:
         """Return what exists under the fleet's name, one phrase per thing; empty when nothing is left."""
 
-    def remove_strays(self, fleet: str) -> None:
+    def remove_strays(self, fleet: str, hosts: Sequence[Contact], run: Run) -> None:
         """Remove what `list_things` lists; what cannot be removed stays listed.
 
         Raises:
@@ -26,7 +33,10 @@ class Provider(Protocol):
 
 _FLEET: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
-PROVIDERS: Final = {"lab": "components.machines.lab.strays:Lab"}
+PROVIDERS: Final = {
+    "baremetal": "components.machines.baremetal.strays:BareMetal",
+    "lab": "components.machines.lab.strays:Lab",
+}
 
 
 def provider(name: str) -> Provider:

@@ -109,6 +109,11 @@ class Kind(ABC, Generic[InputsT, OutputsT]):
         del inputs
         return {}
 
+    def kept_by(self, changed: frozenset[str]) -> frozenset[str]:
+        """Return the outputs that an update of these inputs does not change. Pure; called in previews."""
+        del changed
+        return self.stable
+
     @abstractmethod
     def create(self, inputs: InputsT, run: Run) -> OutputsT:
         """Ensure the thing.

@@ -84,8 +84,9 @@ def foresee_create(kind: Kind[Any, Any], news: Wire) -> Wire:
 
 def foresee_update(kind: Kind[Any, Any], olds: Wire, news: Wire) -> Wire:
     """Return what a preview can show of a resource before it is updated."""
-    stable = kind.stable | {"incarnation"}
-    outputs = {name: olds[name] if name in stable else wire.UNKNOWN for name in kind.outputs.model_fields}
+    changed = frozenset(key for key in kind.inputs.model_fields if olds.get(key) != news.get(key))
+    kept = kind.kept_by(changed) | {"incarnation"}
+    outputs = {name: olds[name] if name in kept else wire.UNKNOWN for name in kind.outputs.model_fields}
     return news | outputs
 
 

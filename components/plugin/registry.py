@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 KINDS: Final = {
     "rack:fleet:Inventory": "components.fleet_inventory:Inventory",
+    "rack:baremetal:Host": "components.machines.baremetal.host:Host",
     "rack:lab:Network": "components.machines.lab.network:Network",
     "rack:lab:Host": "components.machines.lab.host:Host",
     "rack:lab:Origin": "components.machines.lab.origin:Origin",

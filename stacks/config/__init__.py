@@ -2,16 +2,14 @@
 
 from stacks.config.access import OPERATOR, Access, GivenCertificate, Key
 from stacks.config.fleet import (
-    MOST,
-    BareMetalMachines,
     Disaggregated,
     FleetConfig,
-    LabMachines,
     Layout,
     Parallelism,
     Setting,
     Workload,
 )
+from stacks.config.machines import MOST, BareMetalMachines, JumpHost, Kept, LabMachines, ListedHost
 from stacks.config.parse import KEY, parse
 from stacks.config.stack_file import parse_file, read, text_of
 
@@ -24,9 +22,12 @@ __all__ = [
     "Disaggregated",
     "FleetConfig",
     "GivenCertificate",
+    "JumpHost",
+    "Kept",
     "Key",
     "LabMachines",
     "Layout",
+    "ListedHost",
     "Parallelism",
     "Setting",
     "Workload",

@@ -6,17 +6,12 @@ from typing import Annotated, Literal, Self
 from pydantic import Discriminator, Field, Tag, model_validator
 
 from stacks.config.access import Access
-from stacks.config.quantities import Day, Duration, Speed
+from stacks.config.machines import MOST, BareMetalMachines, Count, LabMachines
+from stacks.config.quantities import Day, Duration
 from stacks.values import Value
 
-MOST = 1024
-"""More machines, or GPUs of a layout, than anybody means."""
-
-Count = Annotated[int, Field(ge=1, le=MOST)]
-"""Of machines, cores or ranks: past any fleet, so that a slip of the keyboard is refused here."""
 Tokens = Annotated[int, Field(ge=1, le=10**8)]
 Requests = Annotated[int, Field(ge=1, le=10**6)]
-Gibibytes = Annotated[int, Field(ge=1, le=2**16)]
 Scalar = bool | int | Annotated[float, Field(allow_inf_nan=False)] | str
 Setting = Scalar | list[Scalar] | dict[str, Scalar | list[Scalar] | dict[str, Scalar]]
 """The value of an engine option: false is the `--no-` form, a mapping is written as JSON."""
@@ -38,43 +33,6 @@ Variable = Annotated[
         description="an environment variable in capital letters, such as NCCL_DEBUG",
     ),
 ]
-
-
-class LabMachines(Value):
-    """Hosts of the embedded lab, on this machine."""
-
-    provider: Literal["lab"] = Field(description="who provides the machines", examples=["lab"])
-    count: Count = Field(description="number of hosts", examples=[2])
-    cpus: Count = Field(description="processor cores of each host", examples=[1])
-    memory_gib: Gibibytes = Field(description="memory of each host in GiB", examples=[4])
-    image: str = Field(
-        description="image of the hosts, a file in stacks/catalog/images", examples=["bookworm-1"]
-    )
-
-
-class Storage(Value):
-    """Where the hosts read the checkpoint from."""
-
-    read: Speed = Field(description="sequential read speed of one host", examples=["8 GB/s"])
-
-
-class BareMetalMachines(Value):
-    """Machines that a person has or rents, all of one type."""
-
-    provider: Literal["baremetal"] = Field(description="who provides the machines", examples=["baremetal"])
-    type: str = Field(description="machine type, a file in stacks/catalog/machines", examples=["gb300-nvl4"])
-    count: Count | None = Field(
-        default=None,
-        description="number of machines; without it as many as the layout needs",
-        examples=[2],
-    )
-    storage: Storage | None = Field(default=None, description="where the hosts read the checkpoint from")
-    driver: str | None = Field(
-        default=None,
-        pattern=r"^\d+(\.\d+)*$",
-        description="GPU driver that the machines have, an exact release in quotes",
-        examples=["580.95.05"],
-    )
 
 
 class Parallelism(Value):

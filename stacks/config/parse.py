@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from pydantic import ValidationError
 
 from stacks.config.fleet import FleetConfig
+from stacks.config.machines import listed_twice
 from stacks.errors import ConfigError
 from stacks.faults import described, dotted, explain, field_at, shown
 from stacks.places import Location
@@ -62,7 +63,8 @@ def parse(raw: object, source: str) -> FleetConfig:
         raise ConfigError(
             [f"{source}: {KEY}: is missing: the fleet; start from the one in stacks/Pulumi.lab.yaml"]
         )
-    faults = dict(_floating(raw)) | _faults(raw, _placeholders) | _faults(raw, _unseen)
+    faults = dict(listed_twice(raw)) | dict(_floating(raw))
+    faults |= _faults(raw, _placeholders) | _faults(raw, _unseen)
     try:
         config = FleetConfig.model_validate(raw)
     except ValidationError as error:

@@ -5,7 +5,7 @@ from typing import Literal
 from stacks.catalog.engines import Engine, Lock
 from stacks.catalog.hardware import Accelerator, Fabric, Family, Machine
 from stacks.catalog.models import Checkpoint, DocumentedLayout, Draft, Model, Profile, StateFormat
-from stacks.config import FleetConfig, Parallelism
+from stacks.config import BareMetalMachines, FleetConfig, ListedHost, Parallelism
 from stacks.planning.reasons import Choice
 from stacks.values import Value
 
@@ -91,3 +91,9 @@ class Design(Value):
     def lab(self) -> bool:
         """Return whether the machines are this machine's own lab hosts."""
         return self.config.machines.provider == "lab"
+
+    @property
+    def listed(self) -> tuple[ListedHost, ...]:
+        """Return the machines that a person lists, in rank order; none in the lab."""
+        machines = self.config.machines
+        return machines.hosts if isinstance(machines, BareMetalMachines) else ()

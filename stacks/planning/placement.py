@@ -4,7 +4,8 @@ from collections.abc import Iterator
 
 from stacks.config import BareMetalMachines, LabMachines, Parallelism
 from stacks.planning.design import Design, GroupDesign
-from stacks.planning.plan import PlannedHost, Rank, Seat
+from stacks.planning.hosts import PlannedHost
+from stacks.planning.plan import Rank, Seat
 
 
 def hosts(design: Design) -> tuple[PlannedHost, ...]:
@@ -36,14 +37,16 @@ def ranks(design: Design, group: GroupDesign, first: int, *, all_serve: bool) ->
 
 
 def name(design: Design, index: int) -> str:
-    """Return the name of a machine in the fleet: `tray-0`."""
-    return f"{design.machine.unit}-{index}"
+    """Return the name of a machine in the fleet: `tray-0`, or the one that a person gave it."""
+    own = design.listed[index].name if index < len(design.listed) else None
+    return own or f"{design.machine.unit}-{index}"
 
 
 def _host(design: Design, index: int) -> PlannedHost:
     machines = design.config.machines
     if isinstance(machines, BareMetalMachines):
-        return PlannedHost(name=name(design, index), domain=_domain(design, index))
+        listed = machines.hosts[index] if index < len(machines.hosts) else None
+        return PlannedHost(name=name(design, index), domain=_domain(design, index), listed=listed)
     return PlannedHost(
         name=name(design, index), domain=index, cpus=machines.cpus, memory_mib=machines.memory_gib * 1024
     )

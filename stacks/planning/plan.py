@@ -6,6 +6,7 @@ from typing import Literal
 from stacks.catalog.hardware import NvLinks
 from stacks.catalog.models import Endpoint, Experts
 from stacks.config import Parallelism
+from stacks.planning.hosts import Claims, PlannedHost
 from stacks.planning.reach import AccessPlan
 from stacks.planning.reasons import Choice, Option, Standing
 from stacks.planning.sized import Cache, GpuMemory
@@ -150,6 +151,7 @@ class MachineType(Value):
         arch: Architecture of its host.
         domain: GPUs in one NVLink or Infinity Fabric domain.
         nvlinks: NVLinks of each GPU; None where nobody documents them.
+        vendor: Whose accelerators they are; cpu where there are none.
     """
 
     name: str
@@ -160,6 +162,7 @@ class MachineType(Value):
     gpus: int
     arch: str
     domain: int
+    vendor: Literal["nvidia", "amd", "cpu"]
     nvlinks: NvLinks | None = None
 
 
@@ -177,22 +180,6 @@ class FabricPlan(Value):
     title: str
     kind: Literal["nvlink", "infinity-fabric", "rdma", "ethernet"]
     pins: Mapping[str, str]
-
-
-class PlannedHost(Value):
-    """One machine of the fleet.
-
-    Attributes:
-        name: Name in the fleet, at most 63 characters: `tray-0`, `host-1`.
-        domain: Which NVLink or Infinity Fabric domain it is in, from 0.
-        cpus: Processor cores it may use; lab only.
-        memory_mib: Memory it may use, in MiB; lab only.
-    """
-
-    name: str
-    domain: int
-    cpus: int = 0
-    memory_mib: int = 0
 
 
 class Ports(Value):
@@ -357,6 +344,7 @@ class FleetPlan(Value):
         warnings: What a person should know before `up`.
         unpinned: What is documented but not pinned yet.
         missing: What keeps `up` from starting it, one clause each; empty where nothing does.
+        claims: What machines of a person's own have in common; None in the lab.
     """
 
     stack: str
@@ -385,11 +373,18 @@ class FleetPlan(Value):
     warnings: tuple[str, ...]
     unpinned: tuple[MissingPin, ...]
     missing: tuple[str, ...]
+    claims: Claims | None = None
 
     @property
     def ranks(self) -> tuple[Rank, ...]:
         """Return the ranks of all engines, group by group."""
         return tuple(rank for group in self.groups for rank in group.ranks)
+
+    @property
+    def memory_mib(self) -> int:
+        """Return the memory that a host needs, in MiB; 0 on GPUs, where nobody says how much that is."""
+        # Hosts are alike; in the lab, where alone their memory is planned, each carries one rank.
+        return -(-self.groups[0].memory.needed // 2**20) if self.machine.vendor == "cpu" else 0
 
     @property
     def head(self) -> Rank:

@@ -10,6 +10,7 @@ from stacks.errors import PlanError
 from stacks.planning import choose, pins, placement
 from stacks.planning.access import PACKAGES, access
 from stacks.planning.budget import budget
+from stacks.planning.claims import claims, not_listed
 from stacks.planning.cost import cost
 from stacks.planning.design import Design, GroupDesign
 from stacks.planning.evidence import standing
@@ -36,9 +37,6 @@ from stacks.planning.warnings import warnings
 # All below the ephemeral range (32768 and up on Linux), so that no outgoing connection can hold one of them.
 _HTTP = {"serve": 8000, "prefill": 8001, "decode": 8002}
 _SIDE_CHANNEL = 5600
-
-# Providers that `up` has; the others are planned and shown.
-_PROVIDERS = {"lab"}
 
 
 def plan(config: FleetConfig, catalog: Catalog, stack: str) -> FleetPlan:
@@ -90,6 +88,7 @@ def _plan(design: Design, sized: Sized, catalog: Catalog, choices: tuple[Choice,
         choices=choices,
         warnings=tuple(_warnings(design, sized)),
         missing=tuple(_missing(design, groups, len(unpinned))),
+        claims=claims(design.config),
     )
 
 
@@ -156,6 +155,7 @@ def _machine(design: Design) -> MachineType:
         gpus=machine.gpus,
         arch=machine.arch,
         domain=machine.domain,
+        vendor=design.family.vendor,
         nvlinks=None if design.accelerator.nvlinks == "unknown" else design.accelerator.nvlinks,
     )
 
@@ -180,9 +180,7 @@ def _warnings(design: Design, sized: Sized) -> Iterator[str]:
 
 
 def _missing(design: Design, groups: tuple[EngineGroup, ...], unpinned: int) -> Iterator[str]:
-    provider = design.config.machines.provider
-    if provider not in _PROVIDERS:
-        yield f"{provider} machines are planned and shown, and no provider of this release can claim any yet"
+    yield from not_listed(design)
     if not access(design).operators:
         yield (
             "access.operators lists nobody, and SSH to the machines will be closed to all others; write the "

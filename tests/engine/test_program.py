@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.factories.hosts import KEY
 from tests.factories.project import change_fleet, copy_project
 from tests.factories.pulumi import Pulumi
 from tests.factories.stacks import NAMES, planned
@@ -108,10 +109,32 @@ def test_up_of_a_fleet_without_machines_is_refused_in_one_sentence(stack: Callab
     shown = kimi.up(code=1)
     [sentence] = {line.partition("error: ")[2] for line in shown.splitlines() if "error: " in line}
     assert sentence.startswith("kimi-k3-gb300: `up` cannot start this fleet yet: ")
-    assert "baremetal" in sentence
+    assert "machines.hosts lists none of 2 machines; add tray-0 and tray-1" in sentence
     assert "make lock STACK=kimi-k3-gb300" in sentence
     assert kimi.state() == {}
     assert "rack:fleet" not in shown
+
+
+def test_a_preview_of_listed_machines_shows_their_claims_and_nothing_is_asked(lab: Pulumi) -> None:
+    change_fleet(
+        lab.home,
+        machines={
+            "provider": "baremetal",
+            "type": "hgx-h100",
+            "identity": "/nonexistent/key",
+            "mirror": "http://192.0.2.2",
+            "hosts": [{"name": "big", "address": "192.0.2.1", "host_key": KEY}],
+        },
+        engine="vllm-0.33.0-cu130",
+        fabric="nvlink",
+        layout={"tensor_parallel": 8},
+        accept_undocumented="a trial",
+        access={"operators": ["10.0.0.0/8"]},
+    )
+    shown = preview(lab)
+    assert created(shown, "rack:baremetal:Host") == {"big"}
+    assert created(shown, "rack:hosts:Playbook") == {"prepare", "engine", "checkpoint", "access", "serve"}
+    assert "rack:lab" not in shown
 
 
 def test_a_fleet_that_cannot_work_is_refused_with_a_line_for_each_reason(

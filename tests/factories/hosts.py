@@ -6,6 +6,15 @@ from components.hosts.record import HostRecord, JumpHost
 
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJtlXhMPvrFfBzBxzzsKfjPiCBIWzcqLkoPPUGRWFsAN"
 
+KEY2 = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIBY2eqy2ekoBfI2oq5VoLMs5CGN4D3EU3aCg4MVWRMfE"
+
+ECDSA = (
+    "ecdsa-sha2-nistp256 "
+    "AAAAE2VjZHNhLXNoYTItbmlzdHAyNTYAAAAIbmlzdHAyNTYAAABBBKqTyISt63WNeAQlsuiRn8sB/OEfvoVvgBhbR+"
+    "zanuiCGIM4PBdJDeuIrgQj15ENzWXmY5665MOUOND19u1rnkA="
+)
+"""Of the right form; no private key belongs to it, nor to `KEY2`."""
+
 
 def host(name: str = "a", **changed: Any) -> HostRecord:
     """Return a record; nothing answers at its address."""

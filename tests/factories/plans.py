@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from stacks.catalog.models import Endpoint, Evidence, Experts, Published
 from stacks.config import Parallelism
+from stacks.planning.hosts import PlannedHost
 from stacks.planning.plan import (
     Budget,
     Checkpoint,
@@ -16,7 +17,6 @@ from stacks.planning.plan import (
     MachineType,
     MissingPin,
     ModelSummary,
-    PlannedHost,
     Ports,
     Rank,
     Seat,
@@ -34,6 +34,7 @@ TRAY = MachineType(
     gpus=4,
     arch="aarch64",
     domain=72,
+    vendor="nvidia",
 )
 NODE = MachineType(
     name="node-8",
@@ -44,6 +45,7 @@ NODE = MachineType(
     gpus=8,
     arch="x86_64",
     domain=8,
+    vendor="nvidia",
 )
 NVLINK = FabricPlan(name="nvlink", title="NVLink", kind="nvlink", pins={"IMEX": "unknown"})
 RDMA = FabricPlan(name="rdma", title="RDMA", kind="rdma", pins={})

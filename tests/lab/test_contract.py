@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +10,7 @@ import pytest
 from pydantic import SecretStr
 
 from components.hosts import playbook, runs
+from components.machines.contact import Contact
 from components.machines.lab.network import Network, NetworkInputs
 from components.plugin.registry import KINDS, kind_of
 from tests.factories.machines import machine
@@ -54,6 +56,22 @@ class World:
         folders = {name: str(self.folder / name) for name in ("wheels", "checkpoints")}
         return self.host("mirror", 1) | folders
 
+    def claim(self) -> dict[str, Any]:
+        """Return the inputs of a claim of a host that is there already."""
+        host = kind_of("rack:lab:Host")
+        made = host.create(host.inputs.model_validate(self.host("owned", 5)), FakeRun())
+        fields: dict[str, Any] = made.record.model_dump(include=set(Contact.model_fields))
+        return fields | {
+            "fleet": self.fleet,
+            "type": "plain-host",
+            "arch": os.uname().machine,
+            "vendor": "cpu",
+            "accelerator": "cpu",
+            "gpus": 1,
+            "memory_mib": 1,
+            "disk_mib": 1,
+        }
+
     def playbook(self) -> dict[str, Any]:
         """Return the inputs of the tests' own playbook on one host."""
         host = kind_of("rack:lab:Host")
@@ -71,6 +89,7 @@ class World:
 
 
 THINGS: dict[str, Callable[[World], dict[str, Any]]] = {
+    "rack:baremetal:Host": World.claim,
     "rack:lab:Network": World.network,
     "rack:lab:Host": World.host,
     "rack:lab:Origin": World.origin,

@@ -10,12 +10,16 @@ from components.machines.lab.commands import sentences
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from components.machines.contact import Contact
+    from components.plugin.kind import Run
+
 
 class Lab:
     """The lab's side of the fleet's inventory; fulfils `components.machines.provider.Provider`."""
 
-    def list_things(self, fleet: str) -> Sequence[str]:
+    def list_things(self, fleet: str, hosts: Sequence[Contact]) -> Sequence[str]:
         """Return processes, namespaces, links, control groups, mounts and folders of a fleet."""
+        del hosts
         mark, folder = names.mark(fleet), root.fleet_folder(fleet)
         return [
             *_running(mark),
@@ -26,8 +30,9 @@ class Lab:
             *([f"folder {folder}"] if folder.exists() else []),
         ]
 
-    def remove_strays(self, fleet: str) -> None:
+    def remove_strays(self, fleet: str, hosts: Sequence[Contact], run: Run) -> None:
         """End and remove everything of a fleet, its machines first."""
+        del hosts, run
         with sentences(fleet):
             _remove_all(fleet)
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from stacks.planning import FleetPlan
-from stacks.planning.plan import PlannedHost
+from stacks.planning.hosts import PlannedHost
 from stacks.report.picture.colours import LINKS
 from stacks.report.picture.machines import machine
 from stacks.report.picture.pen import MUTED, PAPER, WHITE, Box, Drawing, cut, line, rect, text, wide

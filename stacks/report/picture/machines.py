@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 
 from stacks.planning import FleetPlan
-from stacks.planning.plan import EngineGroup, PlannedHost, Rank, Seat
+from stacks.planning.hosts import PlannedHost
+from stacks.planning.plan import EngineGroup, Rank, Seat
 from stacks.report.picture.colours import GROUPS, STAGES, segments
 from stacks.report.picture.pen import FAINT, INK, MUTED, WHITE, Box, Drawing, chip, cut, rect, text
 from stacks.report.words import places

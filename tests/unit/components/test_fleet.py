@@ -9,7 +9,7 @@ from pulumi.runtime import mocks, set_mocks
 
 from components import cluster, entrance, fleet
 from components.machines.declared import Declared
-from tests.factories.hosts import host
+from tests.factories.hosts import KEY, KEY2, host
 from tests.factories.stacks import planned
 
 if TYPE_CHECKING:
@@ -63,7 +63,8 @@ def _declared(plan: FleetPlan, monkeypatch: pytest.MonkeyPatch) -> dict[tuple[st
 def test_over_rdma_no_rank_starts_before_the_gates_and_each_gets_its_hosts_own_interface(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    plan = planned("kimi-k3-b200")
+    listed = [{"address": f"10.20.0.{end}", "host_key": key} for end, key in ((11, KEY), (12, KEY2))]
+    plan = planned("kimi-k3-b200", {"machines.hosts": listed, "machines.identity": "~/.ssh/fleet"})
     seen = _declared(plan, monkeypatch)
     gates = seen["rack:readiness:Gates", "gates"]
     assert gates["wants"]["fabric"] == "rdma"

@@ -7,12 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from components.fleet_inventory import InventoryInputs
 from lifecycle import sweep
 from stacks.errors import Refusal
+from tests.factories.hosts import KEY, KEY2
+from tests.factories.stacks import config
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from components.machines.contact import Contact
+    from components.plugin.kind import Run
     from tests.unit.lifecycle.conftest import Written
 
 
@@ -22,14 +27,14 @@ class Site:
     def __init__(self) -> None:
         self.things = ["machine m"]
 
-    def list_things(self, fleet: str) -> Sequence[str]:
+    def list_things(self, fleet: str, hosts: Sequence[Contact]) -> Sequence[str]:
         """Return it."""
-        del fleet
+        del fleet, hosts
         return list(self.things)
 
-    def remove_strays(self, fleet: str) -> None:
+    def remove_strays(self, fleet: str, hosts: Sequence[Contact], run: Run) -> None:
         """Remove it."""
-        del fleet
+        del fleet, hosts, run
         self.things.clear()
 
 
@@ -43,9 +48,10 @@ def site(monkeypatch: pytest.MonkeyPatch) -> Site:
     return made
 
 
-def _swept(*, sure: bool, machines: str = "lab") -> list[str]:
+def _swept(*, sure: bool) -> list[str]:
     told: list[str] = []
-    return [*sweep.sweep("lab-1", machines, sweep.Told(threading.Event(), told.append), sure=sure), *told]
+    record = InventoryInputs(fleet="lab-1", provider="lab")
+    return [*sweep.sweep(record, sweep.Told(threading.Event(), told.append), sure=sure), *told]
 
 
 def test_what_exists_is_told_removed_and_looked_for_again(site: Site) -> None:
@@ -62,9 +68,22 @@ def test_without_a_yes_nothing_goes(site: Site) -> None:
     assert site.things == ["machine m"]
 
 
-def test_machines_that_are_not_ours_cannot_be_swept() -> None:
-    with pytest.raises(Refusal, match=r"^provider baremetal: its machines are not ours"):
-        _swept(sure=True, machines="baremetal")
+def test_a_persons_own_machines_are_those_of_the_stack_file() -> None:
+    hosts = [
+        {"address": "10.0.0.1", "host_key": KEY},
+        {"name": "two", "address": "10.0.0.2", "host_key": KEY2},
+    ]
+    changes = {"machines.hosts": hosts}
+    listed = config("kimi-k3-gb300", changes | {"machines.identity": "/keys/one"}).machines
+    found = sweep.inventory("k3-1", listed).hosts
+    assert [(each.name, each.address) for each in found] == [
+        ("machines.hosts[0]", "10.0.0.1"),
+        ("two", "10.0.0.2"),
+    ]
+    assert {each.identity_file for each in found} == {"/keys/one"}
+    assert sweep.inventory("k3-1", config("kimi-k3-gb300").machines).hosts == []
+    with pytest.raises(Refusal, match=r"machines\.identity is not given"):
+        sweep.inventory("k3-1", config("kimi-k3-gb300", changes).machines)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from components.hosts.markers import PROGRAM, Expected, drift, look_command, marker, marker_command
+from components.hosts.markers import PROGRAM, Expected, drift, holder, look_command, marker, marker_command
 
 CASES = yaml.safe_load((Path(__file__).parents[3] / "cases" / "hosts" / "markers.yaml").read_text())
 
@@ -42,4 +42,18 @@ def test_what_is_no_marker_is_none(answer: str) -> None:
 def test_a_marker_is_shown_by_one_command() -> None:
     text = marker_command("no such; fleet", "prepare")
     done = subprocess.run(["sh", "-c", text], capture_output=True, text=True, check=False)
-    assert (done.stdout, done.stderr) == ("", "")
+    assert (done.stdout, done.stderr) == ("\x1e", "")
+
+
+@pytest.mark.parametrize(
+    ("lease", "held"),
+    [
+        ("", ""),
+        ('{"fleet": "f", "owner": "me@here", "incarnation": "1"}', ""),
+        ('{"fleet": "g", "owner": "ann@ops", "incarnation": "2"}', "fleet g of ann@ops"),
+        ("who knows", "somebody whose lease in /var/lib/rackstack-lease cannot be read"),
+        ('{"fleet": "g"}', "somebody whose lease in /var/lib/rackstack-lease cannot be read"),
+    ],
+)
+def test_who_else_holds_a_host_is_told(lease: str, held: str) -> None:
+    assert holder(f"\x1e{lease}", "1") == held

@@ -164,6 +164,17 @@ def test_delete_undoes_what_is_ours_or_half_made_and_leaves_the_rest(world: Worl
     assert world.ran == [("serve.undo.yml", ["a", "c"])]
 
 
+def test_a_host_that_another_fleet_holds_by_now_is_left_alone(world: World) -> None:
+    theirs = '\x1e{"fleet": "other", "owner": "ann@ops", "incarnation": "2"}'
+    world.markers = {"a": theirs, "b": '\x1e{"fleet": "f", "owner": "me", "incarnation": "1"}'}
+    run = FakeRun()
+    Playbook().delete(_inputs("a", "b"), OUTPUTS, run)
+    assert world.ran == [("serve.undo.yml", ["b"])]
+    assert run.said == ["host a is left alone: fleet other of ann@ops holds it by now"]
+    with pytest.raises(Refusal, match="host a is not ours any more, fleet other of ann@ops holds it"):
+        Playbook().create(_inputs("a", "b"), FakeRun())
+
+
 def test_a_way_back_that_fails_stays_in_state(world: World) -> None:
     world.verdict = RunVerdict(began=True, failures=("a: busy",))
     with pytest.raises(Refusal, match="a: busy"):

@@ -115,6 +115,27 @@ def test_a_private_gateway_listens_on_loopback_alone(plan: planning.FleetPlan) -
     assert hosts["host-0"]["gateway_listen"] == ["127.0.0.1"]
 
 
+@pytest.mark.parametrize(
+    ("stack", "changes", "keeps"),
+    [
+        ("lab", {}, False),
+        ("kimi-k3-gb300", {}, True),
+        ("kimi-k3-gb300", {"machines.keep": ["drivers"]}, False),
+    ],
+)
+def test_checkpoints_are_kept_on_machines_that_stay(
+    stack: str,
+    changes: dict[str, Any],
+    keeps: bool,  # noqa: FBT001 -- a case
+) -> None:
+    told = [variables(planned(stack, changes), each, SITE) for each in ("prepare", "checkpoint")]
+    assert (told[0]["prepare_keep_checkpoints"], told[1]["checkpoint_keep"]) == (keeps, keeps)
+
+
+def test_on_gpus_nobody_says_how_much_memory_a_host_needs() -> None:
+    assert variables(planned("kimi-k3-gb300"), "prepare", SITE)["prepare_memory_mib"] == 0
+
+
 @pytest.mark.parametrize("stack", ["kimi-k3-gb300", "lab"])
 def test_a_shipped_stack_has_variables_for_its_door(stack: str) -> None:
     shipped = planned(stack)

@@ -15,6 +15,9 @@ from tests.factories.run import FakeRun
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from components.machines.contact import Contact
+    from components.plugin.kind import Run
+
 INPUTS = InventoryInputs(fleet="lab-3fa2c1", provider="lab")
 OUTPUTS = Outputs(incarnation="i1")
 
@@ -26,13 +29,15 @@ class FakeProvider:
         self.things = list(things)
         self.held = held
 
-    def list_things(self, fleet: str) -> Sequence[str]:
+    def list_things(self, fleet: str, hosts: Sequence[Contact]) -> Sequence[str]:
         """Return what is left."""
+        assert not hosts
         assert fleet == INPUTS.fleet
         return tuple(self.things)
 
-    def remove_strays(self, fleet: str) -> None:
+    def remove_strays(self, fleet: str, hosts: Sequence[Contact], run: Run) -> None:
         """Remove one thing that goes."""
+        del hosts, run
         assert fleet == INPUTS.fleet
         loose = [thing for thing in self.things if thing != self.held]
         if not loose:

@@ -28,4 +28,4 @@ def test_what_leads_elsewhere_is_no_fleet_name(fleet: str) -> None:
 def test_the_inventory_tells_every_fault_at_once() -> None:
     faults = Inventory().faults(InventoryInputs(fleet="..", provider="moon"))
     assert len(faults) == 2
-    assert "take one of: lab" in faults[1]
+    assert "take one of: baremetal, lab" in faults[1]

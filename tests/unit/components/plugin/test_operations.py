@@ -79,6 +79,22 @@ def test_a_preview_of_an_update_keeps_only_what_no_update_changes() -> None:
     assert (shown["address"], shown["incarnation"], shown["token"]) == ("t.example", "i1", wire.UNKNOWN)
 
 
+def test_a_preview_of_an_update_keeps_what_this_update_does_not_change(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[frozenset[str]] = []
+
+    def kept_by(changed: frozenset[str]) -> frozenset[str]:
+        asked.append(changed)
+        return frozenset({"token"})
+
+    monkeypatch.setattr(KIND, "kept_by", kept_by)
+    olds = {**NEWS, "address": "t.example", "token": wire.Secret("t-secret"), "incarnation": "i1"}
+    shown = operations.foresee_update(KIND, olds, {**NEWS, "size": 2, "drift": {}})
+    assert (shown["address"], shown["token"]) == (wire.UNKNOWN, wire.Secret("t-secret"))
+    assert asked == [frozenset({"size"})]
+
+
 def test_create_returns_name_and_incarnation_as_id_and_keeps_secrets_marked() -> None:
     made, properties = operations.create(KIND, NEWS, witness())
     assert made == "t/i1"

@@ -8,6 +8,7 @@ from stacks.catalog import Catalog
 from stacks.config import parse
 from stacks.planning import FleetPlan, plan
 from stacks.report import entrance
+from tests.factories.hosts import ECDSA, KEY, KEY2
 from tests.factories.stacks import NAMES, planned
 from tests.unit.stacks.cases import fleet
 
@@ -45,11 +46,47 @@ def test_deadlines_grow_with_the_bytes(two_hosts: FleetPlan) -> None:
 
 def test_what_keeps_up_from_starting_is_said() -> None:
     assert planned("lab").missing == ()
-    no_provider, operators, pins, router = planned("kimi-k3-gb300-pd").missing
-    assert "no provider of this release can claim any" in no_provider
+    hosts, identity, mirror, operators, pins, router = planned("kimi-k3-gb300-pd").missing
+    assert hosts == (
+        "machines.hosts lists none of 6 machines; add tray-0 to tray-5, each with address and host_key"
+    )
+    assert identity.startswith("machines.identity is not given; write the path of the private key")
+    assert mirror.startswith("machines.mirror is not given; write the base URL")
     assert operators.startswith("access.operators lists nobody, and SSH to the machines will be closed")
     assert "1 pin is missing" in pins
     assert "router" in router
+
+
+HOSTS = [
+    {"address": "10.20.0.11", "host_key": KEY},
+    {"name": "second", "address": "10.20.0.12", "host_key": KEY2, "user": "ubuntu"},
+]
+SITE = {"machines.identity": "~/.ssh/fleet", "machines.mirror": "http://10.20.0.2"}
+
+
+def test_machines_that_are_listed_have_their_place_in_the_plan() -> None:
+    fleet = planned("kimi-k3-gb300", {"machines.hosts": HOSTS, **SITE})
+    assert [host.name for host in fleet.hosts] == ["tray-0", "second"]
+    assert [host.listed.user for host in fleet.hosts if host.listed] == ["root", "ubuntu"]
+    assert [rank.host for rank in fleet.ranks] == ["tray-0", "second"]
+    assert fleet.access.host == "tray-0"
+    assert fleet.claims
+    assert fleet.claims.keep == ("checkpoint", "drivers")
+    assert not [each for each in fleet.missing if each.startswith("machines.")]
+
+
+@pytest.mark.parametrize(
+    ("listed", "said"),
+    [
+        (1, "machines.hosts lists 1 of 2 machines; add tray-1, each with address and host_key"),
+        (2, ""),
+        (3, "machines.hosts lists 3 machines, and the plan takes 2; drop third"),
+    ],
+)
+def test_too_few_or_too_many_machines_keep_up_from_starting(listed: int, said: str) -> None:
+    third = {"name": "third", "address": "10.20.0.13", "host_key": ECDSA}
+    fleet = planned("kimi-k3-gb300", {"machines.hosts": [*HOSTS, third][:listed], **SITE})
+    assert [each for each in fleet.missing if each.startswith("machines.")] == [said] * bool(said)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,96 @@
+"""Our two programs on a machine: one command over SSH each, as root."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from components.machines.baremetal import lease, verdict
+from stacks.errors import Refusal
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from components.hosts.record import HostRecord
+    from components.hosts.ssh import Answer
+
+SURVEY_SECONDS: Final = 40.0
+"""A driver's tool may take its time when it is asked for the first time."""
+HOLD_SECONDS: Final = 15.0
+HELD: Final = 3
+_HERE: Final = Path(__file__).parent
+_PYTHON: Final = "/usr/bin/python3"
+_NOT_FOUND: Final = 127
+_WORDS: Final = 160
+
+
+def survey(host: HostRecord) -> tuple[verdict.Facts, float]:
+    """Return what a machine says of itself, and the operator's clock when it did.
+
+    Raises:
+        Unreachable: It did not answer, or is not the one that is known.
+        Refusal: It answered something else.
+    """
+    answer = _run(host, "survey.py", [host.address], SURVEY_SECONDS)
+    facts = verdict.read(answer.out) if not answer.code else None
+    if facts is None:
+        raise Refusal(_odd(host, answer))
+    return facts, time.time()
+
+
+def take(host: HostRecord, wanted: lease.Lease, replaces: str) -> None:
+    """Write a lease on a machine, in the place of the one that was seen there.
+
+    Raises:
+        Unreachable: As for `survey`.
+        Refusal: Somebody else took the machine since, or it let nothing be written.
+    """
+    words = ["take", json.dumps(wanted.model_dump()), *([replaces] if replaces else [])]
+    answer = _run(host, "hold.py", words, HOLD_SECONDS)
+    if answer.code == HELD:
+        held = lease.read(answer.out)
+        whose = f"fleet {held.fleet} of {held.owner}" if held else "somebody else"
+        raise Refusal(f"{called(host)}: {whose} took it just now: run again, to see who has it")
+    if answer.code:
+        raise Refusal(_odd(host, answer))
+
+
+def give(host: HostRecord, key: str, value: str) -> bool:
+    """Give a machine back where its lease says that value; return whether it did.
+
+    Raises:
+        Unreachable: As for `survey`.
+        Refusal: It let nothing be removed.
+    """
+    answer = _run(host, "hold.py", ["give", key, value], HOLD_SECONDS)
+    if answer.code not in {0, HELD}:
+        raise Refusal(_odd(host, answer))
+    return answer.code == 0
+
+
+def called(host: HostRecord) -> str:
+    """Return how sentences name a machine."""
+    return f"{host.name} ({host.address})"
+
+
+def _run(host: HostRecord, program: str, words: Sequence[str], deadline: float) -> Answer:
+    from components.hosts import ssh  # noqa: PLC0415 -- brings paramiko, which a preview does not need
+
+    text = (_HERE / program).read_text(encoding="utf-8")
+    command = shlex.join([_PYTHON, "-I", "-S", "-", *words])
+    return ssh.run(host, command, deadline=deadline, stdin=text)
+
+
+def _odd(host: HostRecord, answer: Answer) -> str:
+    last = (answer.err.strip().splitlines() or answer.out.strip().splitlines() or ["it said nothing"])[-1]
+    if "sudo" in last:
+        return (
+            f"{called(host)}: it refuses root to {host.user} ({last[:_WORDS]}): log in as root, or allow the "
+            "user sudo without a password"
+        )
+    if answer.code == _NOT_FOUND:
+        return f"{called(host)}: it has no {_PYTHON}, which Rackstack and Ansible need there: install it"
+    return f"{called(host)}: it could not be asked (status {answer.code}): {last[:_WORDS]}: mend that there"

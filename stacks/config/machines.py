@@ -1,0 +1,226 @@
+"""The machines of a fleet: hosts of the embedded lab, or machines that a person lists."""
+
+import base64
+import binascii
+import ipaddress
+from collections.abc import Iterator
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import AfterValidator, Field
+
+from stacks.config.quantities import Speed
+from stacks.places import Location
+from stacks.values import Value
+
+MOST: Final = 1024
+"""More machines, or GPUs of a layout, than anybody means."""
+
+Count = Annotated[int, Field(ge=1, le=MOST)]
+"""Of machines, cores or ranks: past any fleet, so that a slip of the keyboard is refused here."""
+Gibibytes = Annotated[int, Field(ge=1, le=2**16)]
+
+_KEY_TYPES: Final = (
+    "ssh-ed25519",
+    "ecdsa-sha2-nistp256",
+    "ecdsa-sha2-nistp384",
+    "ecdsa-sha2-nistp521",
+    "ssh-rsa",
+)
+_PLANNED_NAME: Final = ("tray-", "node-", "host-")
+_KEY_EXAMPLE: Final = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJtlXhMPvrFfBzBxzzsKfjPiCBIWzcqLkoPPUGRWFsAN"
+
+
+def _address(text: str) -> str:
+    try:
+        return str(ipaddress.IPv4Address(text))
+    except ValueError:
+        raise ValueError(
+            "is no IPv4 address, by which alone the machines of a fleet find each other; write it"
+        ) from None
+
+
+def _host_key(text: str) -> str:
+    kind, _, rest = text.strip().partition(" ")
+    encoded = rest.split()[0] if rest.split() else ""
+    if kind not in _KEY_TYPES or not _holds(encoded, kind):
+        raise ValueError(
+            "is no public host key; write type and key as they stand in /etc/ssh/ssh_host_ed25519_key.pub of "
+            "that machine"
+        )
+    return f"{kind} {encoded}"
+
+
+def _holds(encoded: str, kind: str) -> bool:
+    """Return whether a key is one of its type: its first field names the type again (RFC 4253, 6.6)."""
+    try:
+        decoded = base64.b64decode(encoded, validate=True)
+    except binascii.Error:
+        return False
+    field = len(kind).to_bytes(4) + kind.encode()
+    return decoded.startswith(field) and len(decoded) > len(field)
+
+
+def _name(text: str) -> str:
+    if text.startswith(_PLANNED_NAME) and text.rpartition("-")[2].isdecimal():
+        raise ValueError(
+            "is a name that machines get by their place in the list; leave it out, or write another"
+        )
+    return text
+
+
+HostName = Annotated[
+    str,
+    Field(pattern=r"^[a-z]([a-z0-9-]{0,38}[a-z0-9])?$"),
+    AfterValidator(_name),
+]
+Address = Annotated[
+    str, AfterValidator(_address), Field(description="IPv4 address by which the other machines reach it too")
+]
+HostKey = Annotated[
+    str,
+    AfterValidator(_host_key),
+    Field(description="its public SSH host key, type and key"),
+]
+Port = Annotated[int, Field(ge=1, le=65535)]
+User = Annotated[str, Field(pattern=r"^[a-z_][a-z0-9_-]{0,31}$")]
+KeyFile = Annotated[
+    str,
+    Field(
+        pattern=r"^~?/(.*[^/])?$",
+        description="path of a private SSH key on the machine that runs `up`, absolute or below ~/",
+    ),
+]
+Kept = Literal["checkpoint", "drivers"]
+
+
+class LabMachines(Value):
+    """Hosts of the embedded lab, on this machine."""
+
+    provider: Literal["lab"] = Field(description="who provides the machines", examples=["lab"])
+    count: Count = Field(description="number of hosts", examples=[2])
+    cpus: Count = Field(description="processor cores of each host", examples=[1])
+    memory_gib: Gibibytes = Field(description="memory of each host in GiB", examples=[4])
+    image: str = Field(
+        description="image of the hosts, a file in stacks/catalog/images", examples=["bookworm-1"]
+    )
+
+
+class Storage(Value):
+    """Where the hosts read the checkpoint from."""
+
+    read: Speed = Field(description="sequential read speed of one host", examples=["8 GB/s"])
+
+
+class ListedHost(Value):
+    """One machine that a person has or rents."""
+
+    name: HostName | None = Field(
+        default=None,
+        description="its name in the fleet, at most 40 lower-case letters, digits and inner hyphens; without "
+        "it tray-0, node-0 and so on, by its place in the list",
+        examples=["rack7-tray3"],
+    )
+    address: Address = Field(
+        description="its IPv4 address, by which the other machines reach it too", examples=["10.20.0.11"]
+    )
+    port: Port = Field(default=22, description="TCP port of its SSH server", examples=[22])
+    user: User = Field(
+        default="root",
+        description="who logs in there: root, or somebody with sudo that asks for no password",
+        examples=["ubuntu"],
+    )
+    host_key: HostKey = Field(description="its public SSH host key, type and key", examples=[_KEY_EXAMPLE])
+    take_over: str | None = Field(
+        default=None,
+        pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$",
+        description="a fleet that is gone for good, whose lease on this machine `up` takes over",
+        examples=["kimi-k3-gb300-3fa2c1"],
+    )
+
+
+class JumpHost(Value):
+    """The machine that SSH to all machines of the fleet goes through."""
+
+    address: str = Field(
+        pattern=r"^[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?$",
+        description="its address or name, as the machine that runs `up` reaches it",
+        examples=["198.51.100.7"],
+    )
+    port: Port = Field(default=22, description="TCP port of its SSH server", examples=[22])
+    user: User = Field(description="who logs in there", examples=["ubuntu"])
+    host_key: HostKey = Field(description="its public SSH host key, type and key", examples=[_KEY_EXAMPLE])
+    identity: KeyFile = Field(
+        description="path of the private SSH key that opens it", examples=["~/.ssh/jump_ed25519"]
+    )
+
+
+class BareMetalMachines(Value):
+    """Machines that a person has or rents, all of one type."""
+
+    provider: Literal["baremetal"] = Field(description="who provides the machines", examples=["baremetal"])
+    type: str = Field(description="machine type, a file in stacks/catalog/machines", examples=["gb300-nvl4"])
+    count: Count | None = Field(
+        default=None,
+        description="number of machines; without it as many as the layout needs",
+        examples=[2],
+    )
+    hosts: Annotated[tuple[ListedHost, ...], Field(strict=False, max_length=MOST)] = Field(
+        default=(),
+        description="the machines, in rank order; trays of one NVLink domain one after another",
+    )
+    identity: KeyFile | None = Field(
+        default=None,
+        description="path of the private SSH key that opens the machines, on the machine that runs `up`",
+        examples=["~/.ssh/fleet_ed25519"],
+    )
+    jump: JumpHost | None = Field(default=None, description="the machine that SSH goes through")
+    mirror: str | None = Field(
+        default=None,
+        pattern=r"^https?://[^\s/?#]+(/[^\s?#]*)?$",
+        description="base URL that serves wheels/ and checkpoints/ to the machines",
+        examples=["http://10.20.0.2"],
+    )
+    keep: Annotated[tuple[Kept, ...], Field(strict=False)] = Field(
+        default=("checkpoint", "drivers"),
+        description="what `destroy` leaves on the machines",
+        examples=[["checkpoint"]],
+    )
+    storage: Storage | None = Field(default=None, description="where the hosts read the checkpoint from")
+    driver: str | None = Field(
+        default=None,
+        pattern=r"^\d+(\.\d+)*$",
+        description="GPU driver that the machines have, an exact release in quotes",
+        examples=["580.95.05"],
+    )
+
+
+_ALONE: Final = {
+    "name": "one name each",
+    "address": "list each machine once",
+    "host_key": (
+        "these are two addresses of one machine, or machines of one image that nobody can tell apart: list "
+        "it once, or make new host keys there (`ssh-keygen -A`)"
+    ),
+}
+
+
+def listed_twice(fleet: object) -> Iterator[tuple[Location, str]]:
+    """Yield where and what for every machine that stands in the list already, in whatever a person wrote."""
+    machines = fleet.get("machines") if isinstance(fleet, dict) else None
+    hosts = machines.get("hosts") if isinstance(machines, dict) else None
+    for key, way_out in _ALONE.items():
+        first: dict[Any, int] = {}
+        for index, host in enumerate(hosts if isinstance(hosts, list) else ()):
+            value = _compared(host, key)
+            if value in first:
+                yield (
+                    ("machines", "hosts", index, key),
+                    f"is that of machines.hosts[{first[value]}] too; {way_out}",
+                )
+            elif value:
+                first[value] = index
+
+
+def _compared(host: object, key: str) -> str:
+    value = host.get(key) if isinstance(host, dict) else None
+    return " ".join(value.split()[:2]) if isinstance(value, str) else ""

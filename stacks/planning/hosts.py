@@ -1,0 +1,38 @@
+"""The machines of a plan."""
+
+from stacks.config import JumpHost, Kept, ListedHost
+from stacks.values import Value
+
+
+class PlannedHost(Value):
+    """One machine of the fleet.
+
+    Attributes:
+        name: Name in the fleet, at most 63 characters: `tray-0`, `host-1`.
+        domain: Which NVLink or Infinity Fabric domain it is in, from 0.
+        cpus: Processor cores it may use; lab only.
+        memory_mib: Memory it may use, in MiB; lab only.
+        listed: The machine that a person listed for it; None in the lab, and where none is listed yet.
+    """
+
+    name: str
+    domain: int
+    cpus: int = 0
+    memory_mib: int = 0
+    listed: ListedHost | None = None
+
+
+class Claims(Value):
+    """What machines of a person's own have in common.
+
+    Attributes:
+        identity: Path of the private key that opens them; None where it is not given yet.
+        jump: The machine that SSH goes through; None: none.
+        mirror: Base URL that serves wheels/ and checkpoints/ to them; None where it is not given yet.
+        keep: What `destroy` leaves on them.
+    """
+
+    identity: str | None
+    jump: JumpHost | None
+    mirror: str | None
+    keep: tuple[Kept, ...]
