@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from components.hosts import host_stack
 from stacks.planning import commands
 from stacks.planning.membership import LOOPBACK
 from stacks.planning.plan import EngineGroup, FleetPlan
@@ -51,7 +52,7 @@ def variables(plan: FleetPlan, playbook: str, site: Site) -> dict[str, Any]:
 
 
 def host_variables(plan: FleetPlan, playbook: str, addresses: Mapping[str, str]) -> dict[str, dict[str, Any]]:
-    """Return host name → the variables of that host alone; only `access` and `serve` have some.
+    """Return host name → the variables of that host alone; `engine` and `checkpoint` have none.
 
     Args:
         plan: The fleet.
@@ -59,6 +60,8 @@ def host_variables(plan: FleetPlan, playbook: str, addresses: Mapping[str, str])
         addresses: Host name → address that the other members reach.
     """
     match playbook:
+        case "prepare":
+            return host_stack.of_hosts(plan, addresses)
         case "access":
             return {host.name: _access(plan, host.name, addresses[host.name]) for host in plan.hosts}
         case "serve":
@@ -67,8 +70,9 @@ def host_variables(plan: FleetPlan, playbook: str, addresses: Mapping[str, str])
 
 
 def _prepare(plan: FleetPlan) -> dict[str, Any]:
-    return {
-        "prepare_packages": list(plan.packages),
+    below = host_stack.of_fleet(plan)
+    return below | {
+        "prepare_packages": [*plan.packages, *(plan.host_stack.tools if plan.host_stack else ())],
         # Hosts are alike; in the lab, where alone their memory is looked at, each carries one rank.
         "prepare_memory_mib": -(-plan.groups[0].memory.needed // 2**20),
         "prepare_disk_mib": plan.disk_mib,

@@ -176,6 +176,28 @@ class FabricPlan(Value):
     pins: Mapping[str, str]
 
 
+class HostStack(Value):
+    """What a machine with NVIDIA GPUs needs below the engine.
+
+    Attributes:
+        roles: Roles of `playbooks/roles`, in no order that counts.
+        driver: Exact release of the driver; None where nobody says which.
+        driver_floor: Oldest release that serves; None where unknown.
+        packages: Role → package → release, empty for the newest that the hosts' sources have.
+        tools: Packages of the distribution that the roles ask.
+        settings: Key of sysctl → value.
+        kernel_arguments: What the kernel is started with.
+    """
+
+    roles: tuple[str, ...]
+    driver: str | None
+    driver_floor: str | None
+    packages: Mapping[str, Mapping[str, str]]
+    tools: tuple[str, ...]
+    settings: Mapping[str, str]
+    kernel_arguments: tuple[str, ...]
+
+
 class PlannedHost(Value):
     """One machine of the fleet.
 
@@ -344,6 +366,7 @@ class FleetPlan(Value):
             unknown size.
         not_counted: What load time, disk and deadlines leave out, a clause; empty where that is nothing.
         packages: Distribution packages that the engine needs on every host.
+        host_stack: What the machines need below the engine; None where they have no NVIDIA GPUs.
         budget: Deadlines.
         load: How long the weights take to read.
         cost: What it costs.
@@ -372,6 +395,7 @@ class FleetPlan(Value):
     disk_mib: int | None
     not_counted: str
     packages: tuple[str, ...]
+    host_stack: HostStack | None
     budget: Budget
     load: LoadTime
     cost: Cost

@@ -45,8 +45,9 @@ def test_deadlines_grow_with_the_bytes(two_hosts: FleetPlan) -> None:
 
 def test_what_keeps_up_from_starting_is_said() -> None:
     assert planned("lab").missing == ()
-    no_provider, operators, pins, router = planned("kimi-k3-gb300-pd").missing
+    no_provider, driver, operators, pins, router = planned("kimi-k3-gb300-pd").missing
     assert "no provider of this release can claim any" in no_provider
+    assert driver.startswith("machines.driver does not say which driver")
     assert operators.startswith("access.operators lists nobody, and SSH to the machines will be closed")
     assert "1 pin is missing" in pins
     assert "router" in router
