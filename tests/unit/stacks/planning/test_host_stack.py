@@ -36,6 +36,16 @@ def test_a_stack_without_a_driver_cannot_be_started() -> None:
     assert any(each.startswith("machines.driver does not say") for each in plan.missing)
 
 
+def test_restarts_are_foretold_with_reason_and_order() -> None:
+    said = planned("kimi-k3-gb300", {"machines.driver": "580.126.20"}).warnings
+    (told,) = [each for each in said if "restarts the machines" in each]
+    assert told == (
+        "`prepare` restarts the machines on which another driver than 580.126.20, or nouveau, is loaded or"
+        " the kernel was started without init_on_alloc=0, one after another: tray-0, tray-1"
+    )
+    assert not any("restarts the machines" in each for each in planned("kimi-k3-gb300").warnings)
+
+
 def test_whatever_belongs_to_the_driver_is_of_its_release() -> None:
     plan = planned("kimi-k3-b200", {"machines.driver": "580.126.20"})
     assert plan.host_stack
