@@ -32,6 +32,7 @@ def said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[tuple[str, ...
     (tmp_path / "module").mkdir()
     (tmp_path / "sys/vm").mkdir(parents=True)
     (tmp_path / "sys/vm/nr_hugepages").write_text("0\n")
+    monkeypatch.setattr(settle, "FOUND", tmp_path / "found")
     monkeypatch.setattr(settle, "PROC", tmp_path)
     monkeypatch.setattr(settle, "MODULES", tmp_path / "module")
     monkeypatch.setattr(settle, "output", output)
@@ -123,3 +124,21 @@ def test_the_way_back_stops_units_and_removes_files(
     assert settle.remove(wish) == ["a.service", str(path)]
     assert not path.exists()
     assert said == [("systemctl", "disable", "--now", "a.service")]
+
+
+@pytest.mark.usefixtures("said")
+def test_the_way_back_leads_to_the_file_that_was_found(tmp_path: Path) -> None:
+    theirs, ours = tmp_path / "etc/theirs.cfg", tmp_path / "etc/ours.cfg"
+    theirs.parent.mkdir()
+    theirs.write_text("SERVER_PORT=1\n")
+    theirs.chmod(0o600)
+    for content in ("a\n", "b\n"):
+        wish = {"files": {str(path): {"content": content, "mode": "0644"} for path in (theirs, ours)}}
+        assert settle.change(wish) == [str(theirs), str(ours)]
+    assert settle.remove(wish) == [str(theirs), str(ours)]
+    assert (theirs.read_text(), theirs.stat().st_mode & 0o777, ours.exists()) == (
+        "SERVER_PORT=1\n",
+        0o600,
+        False,
+    )
+    assert list((tmp_path / "found").iterdir()) == []

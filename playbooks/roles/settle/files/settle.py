@@ -10,6 +10,7 @@ WISH holds any of
     modules   kernel modules that are loaded; a file in /etc/modules-load.d keeps them, and is one of `files`
     settings  key of sysctl → value in force; a file in /etc/sysctl.d keeps it, and is one of `files`
     units     unit → paths: enabled, active, and started after each of these files was written
+What was at the place of a file before the first change is kept in FOUND, and `remove` puts it back.
 Each action prints JSON: `stale`, one sentence per thing that is not as wished (after `change`: still not),
 and `changed`.
 """
@@ -17,6 +18,7 @@ and `changed`.
 import datetime as dt
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Mapping
@@ -25,7 +27,9 @@ from typing import Any
 
 PROC = Path("/proc")
 MODULES = Path("/sys/module")  # those that are built in show there too
+FOUND = Path("/var/lib/rackstack/found")
 UNITS = "/etc/systemd/"
+DROP_INS = ".service.d"
 PROPERTIES = (
     "ActiveState",
     "SubState",
@@ -164,10 +168,26 @@ def change(wish: Wish) -> list[str]:
 def write(path: Path, want: Mapping[str, str]) -> None:
     """Write a file in one step."""
     path.parent.mkdir(parents=True, exist_ok=True)
+    remember(path)
     draft = path.with_name(f".{path.name}.rackstack")
     draft.write_text(want["content"], encoding="utf-8")
     draft.chmod(int(want["mode"], 8))
     draft.rename(path)
+
+
+def remember(path: Path) -> None:
+    """Keep, once, what is at the place of a file; an empty folder of its name says that nothing is."""
+    place = kept(path)
+    if place.exists():
+        return
+    place.mkdir(parents=True)
+    if path.exists():
+        shutil.copy2(path, place / "content")
+
+
+def kept(path: Path) -> Path:
+    """Return where is kept what was at the place of a file."""
+    return FOUND / str(path).strip("/").replace("/", "%")
 
 
 def put_in_force(key: str, value: str) -> None:
@@ -189,16 +209,28 @@ def restart(units: Mapping[str, Iterable[str]]) -> list[str]:
 
 
 def remove(wish: Wish) -> list[str]:
-    """Stop units and remove files; modules and settings stay in force until the next boot."""
+    """Stop units and take files back; modules and settings stay in force until the next boot."""
     units = [unit for unit in wish.get("units", {}) if unit_state(unit)["UnitFileState"]]
     for unit in units:
         output("systemctl", "disable", "--now", unit)
     files = [path for path in wish.get("files", {}) if Path(path).exists()]
     for path in files:
-        Path(path).unlink()
+        take_back(Path(path))
     if any(path.startswith(UNITS) for path in files):
         output("systemctl", "daemon-reload")
     return [*units, *files]
+
+
+def take_back(path: Path) -> None:
+    """Put back what was at the place of a file, or remove it."""
+    found = kept(path) / "content"
+    if found.exists():
+        shutil.copy2(found, path)
+    else:
+        path.unlink()
+    shutil.rmtree(kept(path), ignore_errors=True)
+    if path.parent.name.endswith(DROP_INS) and not any(path.parent.iterdir()):
+        path.parent.rmdir()
 
 
 def output(*command: str) -> str:
