@@ -170,6 +170,7 @@ def test_a_clock_that_is_off_is_refused(claim: Any, monkeypatch: pytest.MonkeyPa
     assert re.search(r", 7(19|20)\d s behind it, and at most 60 s may lie between them", told)
 
 
+@pytest.mark.long
 def test_a_machine_of_another_fleet_is_refused_until_that_is_named_as_gone(
     claim: Any, one: HostRecord
 ) -> None:
@@ -226,6 +227,7 @@ def test_one_of_two_that_is_silent_leaves_the_other_claimed(claim: Any, machines
     assert Host().read(first, made, FakeRun()) is None
 
 
+@pytest.mark.long
 def test_a_fleet_leaves_what_it_is_told_to_keep(claim: Any, one: HostRecord) -> None:
     for keep in (True, False):
         inputs = claim()
@@ -264,6 +266,7 @@ def test_a_fleet_leaves_what_it_is_told_to_keep(claim: Any, one: HostRecord) -> 
         ] * keep
 
 
+@pytest.mark.long
 def test_what_no_state_knows_is_swept_and_checkpoints_stay(claim: Any, one: HostRecord) -> None:
     inputs = claim()
     made = Host().create(inputs, FakeRun())
