@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from pydantic import Field
 
-from components.machines.contact import Contact  # noqa: TC001 -- pydantic reads it at run time
+from components.hosts.record import Contact  # noqa: TC001 -- pydantic reads it at run time
 from components.machines.provider import PROVIDERS, fleet_faults, provider
 from components.plugin.kind import Inputs, Kind, Outputs, Run, Seen, new_incarnation
 from stacks.errors import EffectError, Refusal

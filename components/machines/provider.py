@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from components.machines.contact import Contact
+    from components.hosts.record import Contact
     from components.plugin.kind import Run
 
 

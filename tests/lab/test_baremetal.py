@@ -15,8 +15,8 @@ import pytest
 from components.fleet_inventory import Inventory, InventoryInputs
 from components.hosts import ssh
 from components.hosts.playbook import Playbook
+from components.hosts.record import Contact
 from components.machines.baremetal.host import Host, HostInputs
-from components.machines.contact import Contact
 from components.machines.lab import keys
 from components.machines.lab.network import Network, NetworkInputs
 from components.plugin.kind import Outputs

@@ -10,7 +10,7 @@ import pytest
 from pydantic import SecretStr
 
 from components.hosts import playbook, runs
-from components.machines.contact import Contact
+from components.hosts.record import Contact
 from components.machines.lab.network import Network, NetworkInputs
 from components.plugin.registry import KINDS, kind_of
 from tests.factories.machines import machine

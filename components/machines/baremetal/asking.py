@@ -14,7 +14,7 @@ from stacks.errors import Refusal
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from components.hosts.record import HostRecord
+    from components.hosts.record import Contact, HostRecord
     from components.hosts.ssh import Answer
 
 SURVEY_SECONDS: Final = 40.0
@@ -71,7 +71,7 @@ def give(host: HostRecord, key: str, value: str) -> bool:
     return answer.code == 0
 
 
-def called(host: HostRecord) -> str:
+def called(host: Contact) -> str:
     """Return how sentences name a machine."""
     return f"{host.name} ({host.address})"
 

@@ -6,10 +6,11 @@ import getpass
 import os
 from typing import TYPE_CHECKING
 
-from components.hosts.record import HostRecord, JumpHost  # noqa: TC001 -- pydantic reads them at run time
+from components.hosts.record import Contact, HostRecord
 from components.machines.baremetal import asking, lease, verdict
+from components.machines.baremetal.asking import called
 from components.machines.baremetal.lease import Claim, Lease, Standing
-from components.machines.contact import Contact
+from components.machines.baremetal.verdict import Wanted
 from components.machines.provider import fleet_faults
 from components.plugin.kind import Drift, Inputs, Kind, Outputs, Run, Seen, new_incarnation
 from stacks.errors import EffectError, Incomplete, Refusal
@@ -20,43 +21,15 @@ if TYPE_CHECKING:
     from components.machines.baremetal.verdict import Facts
 
 
-class HostInputs(Inputs):
-    """A machine of a fleet.
+class HostInputs(Inputs, Contact, Wanted):
+    """A machine of a fleet: how it is logged in to, and what the plan takes it for.
 
     Attributes:
         fleet: Identity of the fleet.
-        name: Its name in it.
-        address: Its address, for the operator (or the jump host) and the other machines.
-        port: SSH port.
-        user: Login user.
-        identity_file: Path of the private key that opens it.
-        host_key: Its public host key; with another one it is another machine.
-        jump: The machine that SSH goes through; None: none.
-        type: Machine type in the catalog; arch, vendor, accelerator and gpus are what such a machine has.
-        arch: Architecture of the host.
-        vendor: Whose accelerators; cpu where there are none.
-        accelerator: Name of the accelerators.
-        gpus: How many of them.
-        memory_mib: Least memory in MiB; 0 where nobody says.
-        disk_mib: Least free disk in MiB; 0 where nobody says.
         take_over: A fleet that is gone, whose lease may be taken over; empty: none.
     """
 
     fleet: str
-    name: str
-    address: str
-    port: int
-    user: str
-    identity_file: str
-    host_key: str
-    jump: JumpHost | None = None
-    type: str
-    arch: str
-    vendor: str
-    accelerator: str
-    gpus: int
-    memory_mib: int
-    disk_mib: int
     take_over: str = ""
 
 
@@ -101,12 +74,12 @@ class Host(Kind[HostInputs, HostOutputs]):
     def create(self, inputs: HostInputs, run: Run) -> HostOutputs:
         """Claim the machine; one that this fleet holds already under this name is adopted."""
         _require_going(run)
-        facts, now = asking.survey(_contact(inputs).record())
+        facts, now = asking.survey(inputs.record())
         standing = lease.judge(facts.lease, _claim(inputs, facts), now)
         _require_fit(inputs, facts, now, standing)
         made = _hold(inputs, facts, standing, now)
         over = f", from fleet {standing.taken_from}" if standing.taken_from else ""
-        run.note(f"{_called(inputs)} is claimed{over}: {verdict.called(facts)}")
+        run.note(f"{called(inputs)} is claimed{over}: {verdict.called(facts)}")
         _clear(inputs, facts, made, run)
         return made
 
@@ -114,7 +87,7 @@ class Host(Kind[HostInputs, HostOutputs]):
         """Look whether the machine is still ours, and what it was claimed for. None when it is not ours."""
         del run
         try:
-            facts, now = asking.survey(_contact(inputs).record())
+            facts, now = asking.survey(inputs.record())
         except EffectError as silent:
             return Seen(outputs, {inputs.name: {"machine": str(silent)}})
         held = lease.read(facts.lease)
@@ -127,11 +100,11 @@ class Host(Kind[HostInputs, HostOutputs]):
         del old
         try:
             _require_going(run)
-            facts, now = asking.survey(_contact(new).record())
+            facts, now = asking.survey(new.record())
             held = lease.read(facts.lease)
             if held is None or held.incarnation != outputs.incarnation:
                 raise Refusal(
-                    f"{_called(new)}: its lease is not ours any more; `pulumi up --refresh` claims it again"
+                    f"{called(new)}: its lease is not ours any more; `pulumi up --refresh` claims it again"
                 )
             _require_fit(new, facts, now, Standing())
             renewed = _hold(new, facts, Standing(ours=held, replaces=held.incarnation), now)
@@ -145,12 +118,12 @@ class Host(Kind[HostInputs, HostOutputs]):
     def delete(self, inputs: HostInputs, outputs: HostOutputs, run: Run) -> None:
         """Give the machine back, if it still is held by this claim; nothing else there is touched."""
         try:
-            given = asking.give(_contact(inputs).record(), "incarnation", outputs.incarnation)
+            given = asking.give(inputs.record(), "incarnation", outputs.incarnation)
         except EffectError as silent:
             run.warn(f"its lease was not given back: {silent}")
             return
         if not given:
-            run.note(f"{_called(inputs)} is left alone: somebody else holds it by now")
+            run.note(f"{called(inputs)} is left alone: somebody else holds it by now")
 
 
 def _require_going(run: Run) -> None:
@@ -161,9 +134,9 @@ def _require_going(run: Run) -> None:
 def _require_fit(inputs: HostInputs, facts: Facts, now: float, standing: Standing) -> None:
     """Refuse a machine that cannot be had, or is not what it is taken for; with all reasons at once."""
     reasons = [standing.refused] if standing.refused else []
-    reasons += verdict.lacks(facts, _wanted(inputs), now).values()
+    reasons += verdict.lacks(facts, inputs, now).values()
     if reasons:
-        raise Refusal(f"{_called(inputs)}: {'; '.join(reasons)}")
+        raise Refusal(f"{called(inputs)}: {'; '.join(reasons)}")
 
 
 def _hold(inputs: HostInputs, facts: Facts, standing: Standing, now: float) -> HostOutputs:
@@ -178,9 +151,8 @@ def _hold(inputs: HostInputs, facts: Facts, standing: Standing, now: float) -> H
         incarnation=ours.incarnation if ours else new_incarnation(),
         machine=facts.machine,
     )
-    contact = _contact(inputs)
-    asking.take(contact.record(), held, standing.replaces)
-    record = contact.record(held.incarnation, facts.interface)
+    asking.take(inputs.record(), held, standing.replaces)
+    record = inputs.record(held.incarnation, facts.interface)
     return HostOutputs(incarnation=held.incarnation, record=record, machine=facts.machine, until=held.until)
 
 
@@ -191,20 +163,16 @@ def _clear(inputs: HostInputs, facts: Facts, made: HostOutputs, run: Run) -> Non
         return
     from components.hosts.playbook import take_back  # noqa: PLC0415 -- only a machine taken over needs it
 
-    run.note(f"{_called(inputs)}: what fleet {gone} set up there is taken away, but for checkpoints")
+    run.note(f"{called(inputs)}: what fleet {gone} set up there is taken away, but for checkpoints")
     try:
         take_back(gone, [made.record], run)
     except EffectError as error:
-        raise Incomplete([f"{_called(inputs)}: what fleet {gone} left does not go: {error}"], made) from None
+        raise Incomplete([f"{called(inputs)}: what fleet {gone} left does not go: {error}"], made) from None
 
 
 def _drift(inputs: HostInputs, facts: Facts, held: Lease, now: float) -> Drift:
     # What the fleet itself brought fills the disk.
-    found = {
-        aspect: said
-        for aspect, said in verdict.lacks(facts, _wanted(inputs), now).items()
-        if aspect != "disk"
-    }
+    found = {aspect: said for aspect, said in verdict.lacks(facts, inputs, now).items() if aspect != "disk"}
     if said := lease.ending(held, now):
         found["lease"] = said
     if inputs.take_over in facts.fleets:
@@ -212,20 +180,8 @@ def _drift(inputs: HostInputs, facts: Facts, held: Lease, now: float) -> Drift:
     return {inputs.name: found} if found else {}
 
 
-def _contact(inputs: HostInputs) -> Contact:
-    return Contact(**{name: getattr(inputs, name) for name in Contact.model_fields})
-
-
-def _wanted(inputs: HostInputs) -> verdict.Wanted:
-    return verdict.Wanted(**{name: getattr(inputs, name) for name in verdict.Wanted.model_fields})
-
-
 def _claim(inputs: HostInputs, facts: Facts) -> Claim:
     return Claim(inputs.fleet, inputs.name, facts.machine, inputs.take_over)
-
-
-def _called(inputs: HostInputs) -> str:
-    return asking.called(_contact(inputs).record())
 
 
 def _owner() -> str:

@@ -14,8 +14,7 @@ from stacks.errors import EffectError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from components.hosts.record import HostRecord
-    from components.machines.contact import Contact
+    from components.hosts.record import Contact, HostRecord
     from components.plugin.kind import Run
 
 _SECONDS: Final = 15.0

@@ -10,7 +10,7 @@ from components.machines.lab.commands import sentences
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from components.machines.contact import Contact
+    from components.hosts.record import Contact
     from components.plugin.kind import Run
 
 

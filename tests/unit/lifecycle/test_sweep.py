@@ -16,7 +16,7 @@ from tests.factories.stacks import config
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from components.machines.contact import Contact
+    from components.hosts.record import Contact
     from components.plugin.kind import Run
     from tests.unit.lifecycle.conftest import Written
 

@@ -15,7 +15,7 @@ from tests.factories.run import FakeRun
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from components.machines.contact import Contact
+    from components.hosts.record import Contact
     from components.plugin.kind import Run
 
 INPUTS = InventoryInputs(fleet="lab-3fa2c1", provider="lab")

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from components.hosts import playbook, ssh
+from components.hosts.record import Contact
 from components.machines.baremetal.host import Host, HostOutputs
 from components.machines.baremetal.strays import BareMetal
-from components.machines.contact import Contact
 from stacks.errors import Incomplete, Refusal, Unreachable
 from tests.factories.baremetal import World, claim
 from tests.factories.run import FakeRun
