@@ -58,7 +58,8 @@ def _pump_up(near: socket.socket, far: Far, down: threading.Thread, ended: Calla
             far.shutdown_write()
             _wait_for_close(near)
     finally:
-        far.close()
+        with contextlib.suppress(OSError, EOFError):  # of a connection that is gone, the end cannot be told
+            far.close()
         with contextlib.suppress(OSError):
             near.shutdown(socket.SHUT_RDWR)
         down.join()

@@ -17,7 +17,7 @@ from typing import TypeAlias
 import paramiko
 
 from components.hosts.joined import joined
-from components.hosts.openssh import known_name
+from components.hosts.openssh import known_name, place
 from components.hosts.record import Hop, HostRecord, JumpHost
 from stacks.errors import Refusal, Unreachable
 
@@ -260,7 +260,7 @@ def _connect(hop: Hop, end: float, way: paramiko.Channel | None = None) -> param
             sock=way,
         )
     except BaseException:
-        client.close()
+        _close(client)
         raise
     _transport(client).set_keepalive(KEEPALIVE_SECONDS)
     return client
@@ -298,8 +298,14 @@ def _transport(client: paramiko.SSHClient) -> paramiko.Transport:
 
 def _hang_up(line: _Line) -> None:
     if line.client is not None:
-        line.client.close()
+        _close(line.client)
         line.client = None
+
+
+def _close(client: paramiko.SSHClient) -> None:
+    """End a connection; through a jump host that is gone, its end cannot be told."""
+    with contextlib.suppress(paramiko.SSHException, OSError, EOFError):
+        client.close()
 
 
 def _as_user(host: HostRecord, command: str, *, root: bool) -> str:
@@ -347,7 +353,7 @@ def _translated(host: HostRecord, jump: JumpHost | None = None) -> Iterator[None
         yield
     except (paramiko.SSHException, OSError, EOFError, ValueError) as error:
         reason, way_out = _reason(jump or host, error)
-        who = f"host {host.name}: jump host {_place(jump)}" if jump else f"host {host.name} ({_way(host)})"
+        who = f"host {host.name}: jump host {place(jump)}" if jump else f"host {host.name} ({_way(host)})"
         raise Unreachable(f"{who} did not answer over SSH: {reason}; {way_out}") from error
 
 
@@ -366,15 +372,11 @@ def _unreached(host: HostRecord, jump: JumpHost) -> Iterator[None]:
                 f"does not reach it at {there} ({why.lower()}): see that it runs and that the jump host has "
                 "a way to it, then run the command again"
             )
-        raise Unreachable(f"host {host.name}: jump host {_place(jump)} {said}") from None
-
-
-def _place(hop: Hop) -> str:
-    return f"{hop.user}@{hop.address}:{hop.port}"
+        raise Unreachable(f"host {host.name}: jump host {place(jump)} {said}") from None
 
 
 def _way(host: HostRecord) -> str:
-    return f"{_place(host)} through {_place(host.jump)}" if host.jump else _place(host)
+    return f"{place(host)} through {place(host.jump)}" if host.jump else place(host)
 
 
 def _reason(hop: Hop, error: Exception) -> tuple[str, str]:
