@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from components.bundles.witness import LATE
+from components.hosts import program
 from components.readiness.watch import in_parallel
 from stacks.errors import EffectError
 
@@ -45,12 +46,8 @@ def seen(hosts: Sequence[HostRecord]) -> tuple[dict[str, str], list[str]]:
 
 def _asker(host: HostRecord) -> Callable[[], dict[str, str] | str]:
     def ask() -> dict[str, str] | str:
-        from components.hosts import ssh  # noqa: PLC0415 -- paramiko is heavy
-
         try:
-            answer = ssh.run(
-                host, "/usr/bin/python3 -I -S -", stdin=PROGRAM.read_text(), deadline=ANSWER_SECONDS
-            )
+            answer = program.run(host, PROGRAM, deadline=ANSWER_SECONDS)
         except EffectError as silent:
             return str(silent)
         return unpacked(answer.out) or (

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from components.hosts import openssh
+from components.hosts import openssh, program
 from components.hosts.record import HostRecord, JumpHost
 
 GROUP = "fleet"
@@ -84,7 +84,7 @@ def _connection(host: HostRecord, private: str, sockets: Mapping[JumpHost, str])
         "ansible_user": host.user,
         "ansible_ssh_private_key_file": openssh.plain(host.identity_file),
         "ansible_ssh_common_args": shlex.join(openssh.words(options)),
-        "ansible_python_interpreter": "/usr/bin/python3",
+        "ansible_python_interpreter": program.PYTHON,
         "ansible_become": host.user != "root",
     }
 

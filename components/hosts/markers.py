@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from components.hosts import program
 from components.hosts.differences import sentences
 
 UNIT = "rackstack-rank.service"
@@ -18,7 +19,8 @@ PROGRAM = Path(__file__).resolve().parents[2] / "playbooks/roles/marker/files/ob
 LEASE = "/var/lib/rackstack-lease"
 """Who holds a machine that outlives its fleets; hosts that are made for one have none."""
 LAST_WORDS = 160
-_SEPARATOR = "\x1e"
+SEPARATOR = "\x1e"
+"""Between what a command prints and the lease after it."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,7 @@ class Marker:
 
 def look_command(fleet: str) -> str:
     """Return the command that runs the program on its standard input and prints the whole fleet's state."""
-    return f"/usr/bin/python3 -I -S - look {shlex.quote(fleet)}"
+    return program.command("look", fleet)
 
 
 def marker_command(fleet: str, playbook: str) -> str:
@@ -72,7 +74,7 @@ def lease_command() -> str:
 def marker(answer: str) -> Marker | None:
     """Return the marker in what `marker_command` printed; None where no run has finished on the host."""
     try:
-        return _marker(json.loads(answer.partition(_SEPARATOR)[0]))
+        return _marker(json.loads(answer.partition(SEPARATOR)[0]))
     except (ValueError, RecursionError):
         return None
 
@@ -84,7 +86,7 @@ def holder(answer: str, incarnation: str) -> str:
         answer: What was printed.
         incarnation: Of the host, as its record has it.
     """
-    text = answer.partition(_SEPARATOR)[2].strip()
+    text = answer.partition(SEPARATOR)[2].strip()
     if not text:
         return ""
     try:

@@ -31,7 +31,6 @@ class Unwell(Exception):  # noqa: N818 -- names the state that the engine keeps,
         super().__init__("; ".join(reasons))
         self.identifier = identifier
         self.properties = properties
-        self.reasons = reasons
 
 
 @dataclass(frozen=True)

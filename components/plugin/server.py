@@ -187,12 +187,12 @@ class Servicer(ResourceProviderServicer):
             context.abort(grpc.StatusCode.UNKNOWN, self._redactor.clean(" ".join(sentence.split())))
 
     def _abort_unwell(self, context: grpc.ServicerContext, unwell: operations.Unwell) -> None:
-        # The engine shows several as a list of errors, and only its head while it runs.
-        reasons = ["; ".join(self._redactor.clean(reason) for reason in unwell.reasons)]
+        # One sentence: the engine shows several as a list of errors, and only its head while it runs.
+        sentence = self._redactor.clean(str(unwell))
         detail = provider_pb2.ErrorResourceInitFailed(
-            id=unwell.identifier, properties=self._dump(unwell.properties), reasons=reasons
+            id=unwell.identifier, properties=self._dump(unwell.properties), reasons=[sentence]
         )
-        status = status_pb2.Status(code=grpc.StatusCode.UNKNOWN.value[0], message=reasons[0])
+        status = status_pb2.Status(code=grpc.StatusCode.UNKNOWN.value[0], message=sentence)
         status.details.add().Pack(detail)
         context.set_trailing_metadata((("grpc-status-details-bin", status.SerializeToString()),))
         context.abort(grpc.StatusCode.UNKNOWN, status.message)

@@ -138,6 +138,7 @@ def _shown(wanted: Wants, host: str, change: Mapping[str, Any]) -> dict[str, Any
         "channels": channels if trays else None,
         "nics": nics(wanted, change.get("nics", {})),
         "processes": change.get("processes", {}),
+        "shows": {},
         "clock": NOON + offset["ahead"] + offset["took"] / 2,
         "asked": NOON,
         "answered": NOON + offset["took"],

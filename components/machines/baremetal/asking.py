@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import json
-import shlex
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from components.hosts import program
 from components.machines.baremetal import lease, verdict
 from stacks.errors import Refusal
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from components.hosts.record import Contact, HostRecord
     from components.hosts.ssh import Answer
 
@@ -21,8 +19,8 @@ SURVEY_SECONDS: Final = 40.0
 """A driver's tool may take its time when it is asked for the first time."""
 HOLD_SECONDS: Final = 15.0
 HELD: Final = 3
-_HERE: Final = Path(__file__).parent
-_PYTHON: Final = "/usr/bin/python3"
+_SURVEY: Final = Path(__file__).with_name("survey.py")
+_HOLD: Final = Path(__file__).with_name("hold.py")
 _NOT_FOUND: Final = 127
 _WORDS: Final = 160
 
@@ -34,7 +32,7 @@ def survey(host: HostRecord) -> tuple[verdict.Facts, float]:
         Unreachable: It did not answer, or is not the one that is known.
         Refusal: It answered something else.
     """
-    answer = _run(host, "survey.py", [host.address], SURVEY_SECONDS)
+    answer = program.run(host, _SURVEY, host.address, deadline=SURVEY_SECONDS)
     facts = verdict.read(answer.out) if not answer.code else None
     if facts is None:
         raise Refusal(_odd(host, answer))
@@ -49,7 +47,7 @@ def take(host: HostRecord, wanted: lease.Lease, replaces: str) -> None:
         Refusal: Somebody else took the machine since, or it let nothing be written.
     """
     words = ["take", json.dumps(wanted.model_dump()), *([replaces] if replaces else [])]
-    answer = _run(host, "hold.py", words, HOLD_SECONDS)
+    answer = program.run(host, _HOLD, *words, deadline=HOLD_SECONDS)
     if answer.code == HELD:
         held = lease.read(answer.out)
         whose = f"fleet {held.fleet} of {held.owner}" if held else "somebody else"
@@ -65,7 +63,7 @@ def give(host: HostRecord, key: str, value: str) -> bool:
         Unreachable: As for `survey`.
         Refusal: It let nothing be removed.
     """
-    answer = _run(host, "hold.py", ["give", key, value], HOLD_SECONDS)
+    answer = program.run(host, _HOLD, "give", key, value, deadline=HOLD_SECONDS)
     if answer.code not in {0, HELD}:
         raise Refusal(_odd(host, answer))
     return answer.code == 0
@@ -76,14 +74,6 @@ def called(host: Contact) -> str:
     return f"{host.name} ({host.address})"
 
 
-def _run(host: HostRecord, program: str, words: Sequence[str], deadline: float) -> Answer:
-    from components.hosts import ssh  # noqa: PLC0415 -- brings paramiko, which a preview does not need
-
-    text = (_HERE / program).read_text(encoding="utf-8")
-    command = shlex.join([_PYTHON, "-I", "-S", "-", *words])
-    return ssh.run(host, command, deadline=deadline, stdin=text)
-
-
 def _odd(host: HostRecord, answer: Answer) -> str:
     last = (answer.err.strip().splitlines() or answer.out.strip().splitlines() or ["it said nothing"])[-1]
     if "sudo" in last:
@@ -92,5 +82,7 @@ def _odd(host: HostRecord, answer: Answer) -> str:
             "user sudo without a password"
         )
     if answer.code == _NOT_FOUND:
-        return f"{called(host)}: it has no {_PYTHON}, which Rackstack and Ansible need there: install it"
+        return (
+            f"{called(host)}: it has no {program.PYTHON}, which Rackstack and Ansible need there: install it"
+        )
     return f"{called(host)}: it could not be asked (status {answer.code}): {last[:_WORDS]}: mend that there"

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from components.plugin.kind import Run
 
 _SECONDS: Final = 15.0
-_SEPARATOR: Final = "\x1e"
 
 
 @dataclass(frozen=True)
@@ -83,8 +82,8 @@ def _left(fleet: str, host: HostRecord) -> Left:
         answer = ssh.run(host, command, deadline=_SECONDS)
     except EffectError as silent:
         return Left(host, silent=str(silent))
-    if answer.code or _SEPARATOR not in answer.out:
+    if answer.code or markers.SEPARATOR not in answer.out:
         return Left(host, silent=(answer.err.strip().splitlines() or ["it said nothing"])[-1])
-    found, text = answer.out.split(_SEPARATOR, 1)
+    found, text = answer.out.split(markers.SEPARATOR, 1)
     held = lease.read(text)
     return Left(host, leased=held is not None and held.fleet == fleet, folder=bool(found.strip()))

@@ -1,7 +1,7 @@
 """Print what this host's own tools say: for the host, through its Python's standard library alone.
 
 Usage: collect.py peek       (clock, boot, driver, channel and ports: what is cheap to compare)
-       collect.py look WANTS (JSON: peer, user, imex; prints all that `sight.Sight` holds but the clock)
+       collect.py look WANTS (JSON: peer, user, unit, imex; prints the rest of what `sight.Sight` holds)
 
 It changes nothing. `dcgmi diag -r 2` takes minutes and is left out where ranks of this fleet hold the GPUs.
 """
@@ -21,7 +21,6 @@ DEVICES = Path("/proc/devices")
 DRIVER = Path("/proc/driver/nvidia/version")
 INFINIBAND = Path("/sys/class/infiniband")
 BOOT = Path("/proc/sys/kernel/random/boot_id")
-UNIT = "rackstack-rank.service"
 PATIENCE = 60.0  # seconds; a driver that hangs must not hide the rest
 DIAG_PATIENCE = 480.0  # about two minutes are documented for level 2
 MOST_LINES = 200
@@ -52,7 +51,7 @@ def look(wants: dict[str, Any]) -> dict[str, Any]:
     smi = ask("nvidia-smi", "-q", "-x")
     smi["out"] = short(smi["out"])
     holders = {pid: process(pid) for pid in re.findall(r"<pid>(\d+)</pid>", smi["out"])}
-    busy = any(each["unit"] == UNIT for each in holders.values())
+    busy = any(each["unit"] == wants["unit"] for each in holders.values())
     return {
         "smi": smi,
         "nvlink": ask("nvidia-smi", "nvlink", "-s"),

@@ -121,11 +121,7 @@ def _passed(inputs: GatesInputs, incarnation: str, run: Run) -> GatesOutputs:
     verdict = judge(seen, inputs.wants, catalog.load().fabrics)
     if faults or verdict.refused:
         raise Refusal("\n".join((*faults, *(each.sentence for each in verdict.refused))))
-    shown = {
-        host: dict(peek.shows)
-        for host, peek in observe.peeks(inputs.hosts, run.stop).items()
-        if not isinstance(peek, EffectError)
-    }
+    shown = {host: sight.shows for host, sight in seen.items()}
     environment = {host: dict(own) for host, own in verdict.environment.items()}
     return GatesOutputs(incarnation=incarnation, environment=environment, shown=shown)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from components.hosts.markers import UNIT
 from components.readiness.gates.refused import Check, Refused
 
 if TYPE_CHECKING:
@@ -34,9 +35,6 @@ FREE: Final = Check(
 )
 
 CHECKS: Final = (FREE,)
-
-UNIT: Final = "rackstack-rank.service"
-"""Of whose processes it is known that they are this fleet's: then the memory is where it belongs."""
 
 
 def refusals(

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import json
-import shlex
 import time
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from components.hosts import program
+from components.hosts.markers import UNIT
 from components.readiness.watch import in_parallel
 from stacks.errors import EffectError, Refusal
 
 if TYPE_CHECKING:
     import threading
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from components.hosts.record import HostRecord
     from components.readiness.gates.sight import Sight
@@ -24,7 +25,6 @@ T = TypeVar("T")
 
 PROGRAM: Final = Path(__file__).parent / "collect.py"
 PEEK_SECONDS: Final = 15.0
-_PYTHON: Final = "/usr/bin/python3 -I -S -"
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Peek:
         answered: The operator's clock after it.
     """
 
-    shows: Mapping[str, str]
+    shows: dict[str, str]
     clock: float
     asked: float
     answered: float
@@ -75,7 +75,7 @@ def sights(
 
 def _peek(host: HostRecord, seconds: float) -> Peek:
     asked = time.time()
-    found = _ask(host, f"{_PYTHON} peek", seconds)
+    found = _ask(host, seconds, "peek")
     return Peek(found["shows"], found["clock"], asked, time.time())
 
 
@@ -83,23 +83,20 @@ def _look(host: HostRecord, wants: Wants, peek: Peek, seconds: float) -> Sight:
     from components.readiness.gates.sight import Sight  # noqa: PLC0415 -- pydantic builds it when first used
 
     spans = host.name in wants.domain
-    asked = json.dumps({"peer": wants.peer(host.name), "user": wants.user, "imex": spans})
-    found = _ask(host, f"{_PYTHON} look {shlex.quote(asked)}", seconds)
-    times = {"clock": peek.clock, "asked": peek.asked, "answered": peek.answered}
-    return Sight.model_validate_json(json.dumps(found | times))
+    asked = {"peer": wants.peer(host.name), "user": wants.user, "unit": UNIT, "imex": spans}
+    found = _ask(host, seconds, "look", json.dumps(asked))
+    return Sight.model_validate_json(json.dumps(found | asdict(peek)))
 
 
-def _ask(host: HostRecord, command: str, seconds: float) -> dict[str, Any]:
-    from components.hosts import ssh  # noqa: PLC0415 -- brings paramiko, which only a look needs
-
-    answer = ssh.run(host, command, deadline=seconds, stdin=PROGRAM.read_text(encoding="utf-8"))
+def _ask(host: HostRecord, seconds: float, *words: str) -> dict[str, Any]:
+    answer = program.run(host, PROGRAM, *words, deadline=seconds)
     try:
         found = json.loads(answer.out)
     except ValueError:
         found = None
     if not isinstance(found, dict):
-        words = (answer.err.strip().splitlines() or ["it printed nothing that can be read"])[-1]
-        raise Refusal(f"host {host.name} could not be looked at: {words}; log in and run python3 there")
+        last = (answer.err.strip().splitlines() or ["it printed nothing that can be read"])[-1]
+        raise Refusal(f"host {host.name} could not be looked at: {last}; log in and run python3 there")
     return found
 
 

@@ -18,7 +18,7 @@ USER: Final = "rackstack"
 
 def gated(plan: FleetPlan) -> bool:
     """Return whether machines and fabric of a plan are ones that the gates know: NVIDIA's so far."""
-    return plan.fabric.kind in {"nvlink", "rdma"} and (plan.machine.architecture or "").startswith("sm_")
+    return plan.fabric.kind in {"nvlink", "rdma"} and plan.machine.vendor == "nvidia"
 
 
 def wants(plan: FleetPlan, addresses: Mapping[str, str]) -> Wants:

@@ -132,6 +132,7 @@ class Sight(BaseModel):
         channels: The first IMEX channel; None where no domain spans hosts.
         nics: RDMA device → what the kernel's files say of it.
         processes: Process number → what holds memory of a GPU.
+        shows: What is cheap to see, aspect (boot, driver, channel, ports) → its words.
         clock: Seconds since the epoch, by the host's own clock.
         asked: The operator's clock just before it was asked for that.
         answered: The operator's clock just after.
@@ -149,6 +150,7 @@ class Sight(BaseModel):
     channels: Channels | None
     nics: dict[str, Nic]
     processes: dict[str, Process]
+    shows: dict[str, str]
     clock: float
     asked: float
     answered: float

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from components.hosts.markers import UNIT
 from components.readiness.gates import collect
 from components.readiness.gates.sight import Sight
 
@@ -56,8 +57,8 @@ def test_what_is_looked_at_fits_what_is_read(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *, spans: bool
 ) -> None:
     monkeypatch.setattr(collect, "ask", lambda *command, **_: {"code": 127, "out": "", "err": command[0]})
-    collect.main("look", json.dumps({"peer": "10.0.0.1", "user": "rackstack", "imex": spans}))
-    found = json.loads(capsys.readouterr().out) | {"clock": 1.0, "asked": 1.0, "answered": 1.0}
+    collect.main("look", json.dumps({"peer": "10.0.0.1", "user": "rackstack", "unit": UNIT, "imex": spans}))
+    found = json.loads(capsys.readouterr().out) | {"shows": {}, "clock": 1.0, "asked": 1.0, "answered": 1.0}
     sight = Sight.model_validate_json(json.dumps(found))
     assert (sight.smi.code, sight.imex is not None, sight.channels is not None) == (127, spans, spans)
     assert sight.diag is not None
@@ -71,10 +72,10 @@ def test_no_diagnostic_run_disturbs_ranks_of_this_fleet(monkeypatch: pytest.Monk
         return {"code": 0, "out": "<pid>7</pid>" if command[1:] == ("-q", "-x") else "", "err": ""}
 
     monkeypatch.setattr(collect, "ask", ask)
-    monkeypatch.setattr(collect, "process", lambda _: {"command": "vllm", "unit": collect.UNIT})
-    found = collect.look({"peer": "10.0.0.1", "user": "rackstack", "imex": False})
+    monkeypatch.setattr(collect, "process", lambda _: {"command": "vllm", "unit": UNIT})
+    found = collect.look({"peer": "10.0.0.1", "user": "rackstack", "unit": UNIT, "imex": False})
     assert found["diag"] is None
-    assert found["processes"] == {"7": {"command": "vllm", "unit": collect.UNIT}}
+    assert found["processes"] == {"7": {"command": "vllm", "unit": UNIT}}
     assert "dcgmi" not in asked
 
 

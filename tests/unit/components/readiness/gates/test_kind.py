@@ -44,7 +44,11 @@ class Hosts:
         if " peek" in command:
             shows = BOOT | self.shows.get(record.name, {})
             return ssh.Answer(0, json.dumps({"clock": shown["clock"], "shows": shows}), "")
-        kept = {name: value for name, value in shown.items() if name not in {"clock", "asked", "answered"}}
+        kept = {
+            name: value
+            for name, value in shown.items()
+            if name not in {"shows", "clock", "asked", "answered"}
+        }
         return ssh.Answer(0, json.dumps(kept), "")
 
 
