@@ -147,6 +147,15 @@ def opened(line: str, port: int) -> Iterator[None]:
             running.terminate()
 
 
+def status_through(line: str, port: int) -> str:
+    """Return the HTTP status that is answered here while the line is open."""
+    with opened(line, port):
+        return subprocess.run(
+            ["curl", "-sS", "-o", "/dev/null", "-w", "%{http_code}", f"http://localhost:{port}/"],
+            capture_output=True, text=True, check=True,
+        ).stdout  # fmt: skip
+
+
 def _wait_for(running: subprocess.Popen[bytes], port: int) -> None:
     while running.poll() is None:
         listening = subprocess.run(["ss", "-Hltn", f"sport = {port}"], capture_output=True, check=True).stdout

@@ -20,7 +20,7 @@ from tests.factories.hosts import KEY
 from tests.factories.machines import boot, machine
 from tests.factories.run import FakeRun
 from tests.factories.stacks import planned
-from tests.lab.outside import opened, reached, said
+from tests.lab.outside import reached, said, status_through
 from tests.lab.test_playbook import PLAYBOOKS
 
 if TYPE_CHECKING:
@@ -120,12 +120,7 @@ def test_the_line_and_our_own_way_lead_to_a_private_port(site: Site) -> None:
         ssh.run(host, f"timeout 20 sh -c 'until ss -Hltn | grep -q :{PORT}; do :; done'", deadline=25).code
         == 0
     )
-    with opened(results.reach(PRIVATE, host.model_dump()), PORT):
-        answer = subprocess.run(
-            ["curl", "-sS", "-o", "/dev/null", "-w", "%{http_code}", f"http://localhost:{PORT}/"],
-            capture_output=True, text=True, check=True,
-        ).stdout  # fmt: skip
-    assert answer == "200"
+    assert status_through(results.reach(PRIVATE, host.model_dump()), PORT) == "200"
     with ssh.tunnel(host, PORT, 10) as line:
         line.settimeout(10)
         line.sendall(b"GET / HTTP/1.0\r\n\r\n")

@@ -17,7 +17,7 @@ from tests.factories.hosts import KEY
 from tests.factories.machines import machine
 from tests.factories.run import FakeRun
 from tests.factories.stacks import planned
-from tests.lab.outside import opened, said
+from tests.lab.outside import said, status_through
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -42,12 +42,7 @@ def host(fleet: str, image: Path) -> HostRecord:
 
 
 def test_the_line_opens_the_port_here(host: HostRecord) -> None:
-    with opened(results.reach(PRIVATE, host.model_dump()), PORT):
-        answer = subprocess.run(
-            ["curl", "-sS", "-o", "/dev/null", "-w", "%{http_code}", f"http://localhost:{PORT}/"],
-            capture_output=True, text=True, check=True,
-        ).stdout  # fmt: skip
-    assert answer == "200"
+    assert status_through(results.reach(PRIVATE, host.model_dump()), PORT) == "200"
 
 
 def test_the_line_trusts_no_other_host_key(host: HostRecord) -> None:
