@@ -136,6 +136,11 @@ def _lines(*argv: str) -> list[str]:
     return subprocess.run(argv, capture_output=True, text=True, check=False).stdout.splitlines()
 
 
+def task_of(role: str) -> str:
+    """Return the pattern of what tells a task of a role, and not what a look found of that role."""
+    return rf"{role}: (?!no run has finished|the last run here|rackstack-)"
+
+
 @contextmanager
 def opened(line: str, port: int) -> Iterator[None]:
     """Run the line that opens a private endpoint, as a person would, until the end of the block."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.lab.outside import traces
+from tests.lab.outside import task_of, traces
 
 if TYPE_CHECKING:
     from tests.lab.checkout import Checkout
@@ -41,6 +41,6 @@ def test_a_replaced_inventory_replaces_the_machines_that_it_sweeps(checkout: Che
 
 def _until_prepare(checkout: Checkout) -> None:
     running = checkout.start_up()
-    running.wait_for(r"prepare: ")
+    running.wait_for(task_of("prepare"))
     running.process.send_signal(signal.SIGINT)
     assert running.finish() == 1

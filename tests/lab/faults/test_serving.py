@@ -9,7 +9,7 @@ import pytest
 
 from tests.lab.faults.rows import row
 from tests.lab.faults.served import HEAD, OTHER, UNIT
-from tests.lab.outside import traces
+from tests.lab.outside import task_of, traces
 
 if TYPE_CHECKING:
     from tests.lab.faults.served import Served
@@ -77,7 +77,7 @@ def test_starts_and_stops_leave_no_port_memory_or_shared_segment_behind(served: 
 def test_a_host_that_is_switched_off_while_ranks_start_is_named_and_made_again(served: Served) -> None:
     before = served.invocations()
     running = served.start_up()
-    running.wait_for(r"serve: ")
+    running.wait_for(task_of("serve"))
     served.kill_machine(OTHER)
     assert running.finish() == 1
     row("host-off-serve").holds(running.text, host=OTHER)
