@@ -12,7 +12,7 @@ from components.cluster import GpuCluster
 from components.entrance import Entrance, Given
 from components.fleet_inventory import Inventory
 from components.fleet_name import fleet_id
-from components.hosts import roles, variables
+from components.hosts import host_stack, roles, variables
 from components.hosts.playbook import Playbook
 from components.hosts.variables import Site
 from components.planned import PlannedFleet
@@ -132,7 +132,7 @@ class Fleet(pulumi.ComponentResource):
                 lambda known: variables.host_variables(plan, name, *known)
             ),
             "secrets": dict(secrets or {}),
-            "roles": roles.digests(name),
+            "roles": roles.digests(name, host_stack.unused(plan)),
             "after": [each.out("run") for each in after],
         }
         # What goes with its hosts needs no way back.

@@ -104,6 +104,17 @@ def _package(name: str, was: str | None, found: str | None) -> Iterator[str]:
         )
 
 
+def _pinned(name: str, was: list[Any] | None, found: list[Any] | None) -> Iterator[str]:
+    if was is None:
+        return
+    if found is None:
+        yield f"package {name} is gone, it was {was[0]}: `up` installs it again"
+    elif found[0] != was[0]:
+        yield f"package {name} was moved to {found[0]} from {was[0]}: `up` brings that back and holds it"
+    elif was[1] and not found[1]:
+        yield f"package {name} is not held any more, so an upgrade may move it: `up` holds it again"
+
+
 def _port(port: str, was: list[str], found: list[str]) -> Iterator[str]:
     del was
     if found:
@@ -129,6 +140,7 @@ _DIFFERS: Mapping[str, Callable[[str, Any, Any], Iterator[str]]] = {
     "stats": _stat,
     "units": _unit,
     "packages": _package,
+    "pinned": _pinned,
     "ports": _port,
     "gpus": _gpu,
     "live": _live,

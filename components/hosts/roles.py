@@ -1,7 +1,7 @@
 """What each role of a playbook consists of, as one digest per role. Reads files, and nothing about them."""
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ SHARED = "plugins"
 MARKER = "marker"  # writes the digests down; its own would only be noise in a diff
 
 
-def digests(playbook: str) -> dict[str, str]:
+def digests(playbook: str, without: Collection[str] = ()) -> dict[str, str]:
     """Return role → SHA-256 (hex) over its files and over the playbook that calls it.
 
     Roles that a role calls are there too, and `plugins` for what all playbooks share. Names and contents
@@ -21,20 +21,22 @@ def digests(playbook: str) -> dict[str, str]:
 
     Args:
         playbook: Name of the playbook, without `.yml`.
+        without: Roles that the fleet runs nothing of.
     """
     file = PLAYBOOKS / f"{playbook}.yml"
     text = file.read_bytes()
-    names = [name for name in _all_called(file) if name != MARKER]
+    names = _all_called(file, {MARKER, *without})
     roles = {name: _digest(_sources(PLAYBOOKS / "roles" / name), text) for name in names}
     return roles | {SHARED: _digest(_shared(), b"")}
 
 
-def _all_called(playbook: Path) -> list[str]:
-    """Return the roles that a playbook calls, and those that they call in turn."""
-    found = list(dict.fromkeys(_called(_parsed(playbook))))
+def _all_called(playbook: Path, without: Collection[str]) -> list[str]:
+    """Return the roles that a playbook calls, and those that they call in turn, but for some."""
+    found = [name for name in dict.fromkeys(_called(_parsed(playbook))) if name not in without]
     for name in found:  # grows while it is walked
         for tasks in sorted((PLAYBOOKS / "roles" / name / "tasks").glob("*.yml")):
-            found.extend(dict.fromkeys(each for each in _called(_parsed(tasks)) if each not in found))
+            called = dict.fromkeys(_called(_parsed(tasks)))
+            found.extend(each for each in called if each not in found and each not in without)
     return found
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from components.hosts import host_stack
 from stacks.planning import commands
 from stacks.planning.membership import LOOPBACK
 from stacks.planning.plan import EngineGroup, FleetPlan
@@ -57,7 +58,7 @@ def host_variables(
     addresses: Mapping[str, str],
     own: Mapping[str, Mapping[str, str]] = MappingProxyType({}),
 ) -> dict[str, dict[str, Any]]:
-    """Return host name → the variables of that host alone; only `access` and `serve` have some.
+    """Return host name → the variables of that host alone; `engine` and `checkpoint` have none.
 
     Args:
         plan: The fleet.
@@ -66,6 +67,8 @@ def host_variables(
         own: Host name → variables of its rank that only the host could tell.
     """
     match playbook:
+        case "prepare":
+            return host_stack.of_hosts(plan, addresses)
         case "access":
             return {host.name: _access(plan, host.name, addresses[host.name]) for host in plan.hosts}
         case "serve":
@@ -74,8 +77,9 @@ def host_variables(
 
 
 def _prepare(plan: FleetPlan) -> dict[str, Any]:
-    return {
-        "prepare_packages": list(plan.packages),
+    below = host_stack.of_fleet(plan)
+    return below | {
+        "prepare_packages": [*plan.packages, *(plan.host_stack.tools if plan.host_stack else ())],
         "prepare_memory_mib": plan.memory_mib,
         "prepare_disk_mib": plan.disk_mib,
         "prepare_keep_checkpoints": _keeps_checkpoint(plan),

@@ -75,6 +75,8 @@ class Machine(Value):
         domain: GPUs in one NVLink or Infinity Fabric domain, over as many machines as that takes.
         fabrics: Fabrics that can join several of them.
         pins: What belongs on its host beside the driver (IMEX, Fabric Manager) → release, or unknown.
+        settings: Key of sysctl → value that its vendor documents.
+        kernel_arguments: Argument of the kernel → value likewise.
     """
 
     sources: Sources
@@ -86,6 +88,8 @@ class Machine(Value):
     domain: Count
     fabrics: tuple[str, ...]
     pins: Mapping[str, str] = {}
+    settings: Options = Field(default={})
+    kernel_arguments: Options = Field(default={})
     source: Source
 
 

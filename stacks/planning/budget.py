@@ -18,6 +18,10 @@ SLOWEST_GPU_READ = 260
 # busy ones the completion took 219, and each playbook several times as long. What fails ends the wait at
 # once, so room costs nothing.
 PREPARE_ALLOWANCE = 300
+# Assumptions, of machines with GPUs: packages that build a kernel module; firmware that tests terabytes of
+# memory at each start, where hosts are restarted one after another (`reboot_seconds` of the role `reboot`).
+DRIVER_ALLOWANCE = 1800
+RESTART_ALLOWANCE = 1800
 # Under four streams on two cores it took 80; on the same cores under a load of 50, more than 300.
 ACCESS_ALLOWANCE = 900
 ENGINE_ALLOWANCE = 300
@@ -34,13 +38,19 @@ def budget(design: Design) -> Budget:
     checkpoint = mib(bytes_to_read(design) or 0)
     fetch, read = (SLOWEST_FETCH, SLOWEST_READ) if design.lab else (_storage(design), _storage(design))
     return Budget(
-        prepare=PREPARE_ALLOWANCE,
+        prepare=_prepare(design),
         access=ACCESS_ALLOWANCE,
         engine=design.engine.facts.disk_mib / SLOWEST_FETCH + ENGINE_ALLOWANCE,
         checkpoint=checkpoint / fetch + CHECKPOINT_ALLOWANCE,
         serve=SERVE_ALLOWANCE,
         ready=checkpoint / read + (START_ALLOWANCE if design.lab else GPU_START_ALLOWANCE),
     )
+
+
+def _prepare(design: Design) -> float:
+    if design.family.vendor != "nvidia":
+        return PREPARE_ALLOWANCE
+    return PREPARE_ALLOWANCE + DRIVER_ALLOWANCE + design.count * RESTART_ALLOWANCE
 
 
 def _storage(design: Design) -> float:

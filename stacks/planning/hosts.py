@@ -1,5 +1,7 @@
 """The machines of a plan."""
 
+from collections.abc import Mapping
+
 from stacks.config import JumpHost, Kept, ListedHost
 from stacks.values import Value
 
@@ -36,3 +38,25 @@ class Claims(Value):
     jump: JumpHost | None
     mirror: str | None
     keep: tuple[Kept, ...]
+
+
+class HostStack(Value):
+    """What a machine with NVIDIA GPUs needs below the engine.
+
+    Attributes:
+        roles: Roles of `playbooks/roles`, in no order that counts.
+        driver: Exact release of the driver; None where nobody says which.
+        driver_floor: Oldest release that serves; None where unknown.
+        packages: Role → package → release, empty for the newest that the hosts' sources have.
+        tools: Packages of the distribution that the roles ask.
+        settings: Key of sysctl → value.
+        kernel_arguments: What the kernel is started with.
+    """
+
+    roles: tuple[str, ...]
+    driver: str | None
+    driver_floor: str | None
+    packages: Mapping[str, Mapping[str, str]]
+    tools: tuple[str, ...]
+    settings: Mapping[str, str]
+    kernel_arguments: tuple[str, ...]

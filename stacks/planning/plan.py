@@ -6,7 +6,7 @@ from typing import Literal
 from stacks.catalog.hardware import NvLinks
 from stacks.catalog.models import Endpoint, Experts
 from stacks.config import Parallelism
-from stacks.planning.hosts import Claims, PlannedHost
+from stacks.planning.hosts import Claims, HostStack, PlannedHost
 from stacks.planning.reach import AccessPlan
 from stacks.planning.reasons import Choice, Option, Standing
 from stacks.planning.sized import Cache, GpuMemory
@@ -334,6 +334,7 @@ class FleetPlan(Value):
             unknown size.
         not_counted: What load time, disk and deadlines leave out, a clause; empty where that is nothing.
         packages: Distribution packages that the engine needs on every host.
+        host_stack: What the machines need below the engine; None where they have no NVIDIA GPUs.
         budget: Deadlines.
         load: How long the weights take to read.
         cost: What it costs.
@@ -363,6 +364,7 @@ class FleetPlan(Value):
     disk_mib: int | None
     not_counted: str
     packages: tuple[str, ...]
+    host_stack: HostStack | None
     budget: Budget
     load: LoadTime
     cost: Cost

@@ -14,6 +14,7 @@ from stacks.planning.claims import claims, not_listed
 from stacks.planning.cost import cost
 from stacks.planning.design import Design, GroupDesign
 from stacks.planning.evidence import standing
+from stacks.planning.host_stack import host_stack, wanted_driver
 from stacks.planning.load import bytes_to_read, load_time, not_counted, window
 from stacks.planning.memory import mib
 from stacks.planning.names import unknown_names, wrong_types
@@ -79,6 +80,7 @@ def _plan(design: Design, sized: Sized, catalog: Catalog, choices: tuple[Choice,
         disk_mib=_disk(design),
         not_counted=not_counted(design),
         packages=(*design.engine.facts.packages, *PACKAGES),
+        host_stack=host_stack(design),
         budget=budget(design),
         load=load,
         cost=cost(design, load),
@@ -181,6 +183,8 @@ def _warnings(design: Design, sized: Sized) -> Iterator[str]:
 
 def _missing(design: Design, groups: tuple[EngineGroup, ...], unpinned: int) -> Iterator[str]:
     yield from not_listed(design)
+    if design.family.vendor == "nvidia" and wanted_driver(design) is None:
+        yield "machines.driver does not say which driver the machines get; write an exact release in quotes"
     if not access(design).operators:
         yield (
             "access.operators lists nobody, and SSH to the machines will be closed to all others; write the "

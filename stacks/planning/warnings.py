@@ -9,6 +9,7 @@ from stacks.planning import placement
 from stacks.planning.access import access, open_to_all
 from stacks.planning.design import Design, GroupDesign
 from stacks.planning.drivers import driver_floor
+from stacks.planning.host_stack import host_stack
 from stacks.planning.load import load_time
 from stacks.planning.memory.weights import known_bytes
 from stacks.planning.naming import of_engine
@@ -46,6 +47,7 @@ def warnings(design: Design, sized: Sized) -> Iterator[str]:
         yield from _standing(design)
         yield from _catalogued(design)
         yield from _unknown(design)
+        yield from _restarts(design)
     yield from _tight(design, sized)
     yield from _set_by_hand(design)
     yield from _speculation(design)
@@ -93,6 +95,17 @@ def _unknown(design: Design) -> Iterator[str]:
         )
     if design.draft and design.draft.tensor_bytes == "unknown":
         yield f"the size of the draft {design.draft_name} is unknown, so that the cache may turn out smaller"
+
+
+def _restarts(design: Design) -> Iterator[str]:
+    """Yield which machines may be restarted, why, and in which order."""
+    below = host_stack(design)
+    if below is None or below.driver is None:
+        return
+    reasons = [f"another driver than {below.driver}, or nouveau, is loaded"]
+    reasons += [f"the kernel was started without {each}" for each in below.kernel_arguments]
+    names = ", ".join(host.name for host in placement.hosts(design))
+    yield f"`prepare` restarts the machines on which {' or '.join(reasons)}, one after another: {names}"
 
 
 def _tight(design: Design, sized: Sized) -> Iterator[str]:

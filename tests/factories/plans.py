@@ -75,6 +75,7 @@ def fleet(machine: MachineType, fabric: FabricPlan, groups: Sequence[EngineGroup
         disk_mib=1_500_000,
         not_counted="",
         packages=("gcc",),
+        host_stack=None,
         budget=Budget(prepare=60, access=60, engine=600, checkpoint=900, serve=120, ready=3600),
         load=LoadTime(low=97.5, high=195.1, assumes="each machine reads 8 GB/s"),
         cost=Cost(

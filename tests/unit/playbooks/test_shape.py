@@ -30,6 +30,14 @@ def tasks(node: Any) -> list[dict[str, Any]]:
     return found
 
 
+def call(task: dict[str, Any]) -> dict[str, str]:
+    """Return which role a task calls, and how; empty where it calls none."""
+    called: dict[str, str] = task.get("ansible.builtin.import_role") or task.get(
+        "ansible.builtin.include_role", {}
+    )
+    return called
+
+
 @pytest.mark.parametrize("role", ROLES, ids=lambda role: role.name)
 def test_argument_specs_say_the_defaults(role: Path) -> None:
     defaults = role / "defaults/main.yml"
@@ -46,10 +54,12 @@ def test_argument_specs_say_the_defaults(role: Path) -> None:
 @pytest.mark.parametrize("role", ROLES, ids=lambda role: role.name)
 def test_every_way_into_a_role_has_its_argument_spec(role: Path) -> None:
     called = {
-        task["ansible.builtin.import_role"].get("tasks_from", "main")
-        for playbook in PLAYBOOKS.glob("*.yml")
-        for task in tasks(parsed(playbook)[0]["tasks"])
-        if task.get("ansible.builtin.import_role", {}).get("name") == role.name
+        call(task).get("tasks_from", "main")
+        for task in [
+            *(task for playbook in PLAYBOOKS.glob("*.yml") for task in tasks(parsed(playbook)[0]["tasks"])),
+            *(task for path in TASK_FILES for task in tasks(parsed(path))),
+        ]
+        if call(task).get("name") == role.name
     }
     assert called <= set(parsed(role / "meta/argument_specs.yml")["argument_specs"])
 
@@ -93,7 +103,7 @@ def test_every_playbook_has_its_way_back() -> None:
 def test_a_playbook_works_on_the_whole_fleet_under_its_lock(path: Path) -> None:
     (play,) = parsed(path)
     (work,) = play["tasks"]
-    first, *_, last = [task["ansible.builtin.import_role"]["name"] for task in work["block"]]
+    first, *_, last = [call(task)["name"] for task in work["block"]]
     (release,) = work["always"]
     locks = {work["block"][0]["vars"]["lock_name"], release["vars"]["lock_name"]}
     assert (play["hosts"], play["any_errors_fatal"], play["gather_facts"]) == ("fleet", True, False)

@@ -11,6 +11,7 @@ Usage: observe.py see WATCHED     (JSON: role → kind → keys)
     stats     path → [size, mtime in ns, inode], null: absent; for files too large to be read
     units     unit → {active, sub, start: enabled or not, invocation, argv, stopped: processes that are}
     packages  name → version, null: not installed
+    pinned    name → [version, whether it is held], null: not installed
     ports     TCP port → who listens on it and is in none of the role's units
     gpus      `nvidia-smi` → who computes on a GPU and is in none of the role's units
     live      shell command → SHA-256 of what it prints
@@ -80,6 +81,7 @@ def see(watched: Watched) -> dict[str, dict[str, Any]]:
         "stats": lambda keys: {key: stat(Path(key)) for key in keys},
         "units": units,
         "packages": packages,
+        "pinned": pinned,
         "ports": lambda keys: listeners(keys, own),
         "gpus": lambda keys: {key: computing(own) for key in keys},
         "live": lambda keys: {key: printed(key) for key in keys},
@@ -177,6 +179,15 @@ def packages(names: list[str]) -> dict[str, Any]:
     lines = [line.split() for line in shown.splitlines()]
     versions = {line[0]: line[2] for line in lines if line[1:2] == ["installed"]}
     return {name: versions.get(name) for name in names}
+
+
+def pinned(names: list[str]) -> dict[str, Any]:
+    """Return versions and holds of installed packages."""
+    layout = "${Package} ${db:Status-Want} ${db:Status-Status} ${Version}\n"
+    shown = output("dpkg-query", "--show", "--showformat", layout, *names)
+    rows = [line.split() for line in shown.splitlines()]
+    found = {row[0]: [row[3], row[1] == "hold"] for row in rows if row[2:3] == ["installed"]}
+    return {name: found.get(name) for name in names}
 
 
 def listeners(ports: list[str], own: list[str]) -> dict[str, list[str]]:

@@ -128,7 +128,8 @@ def test_checkpoints_are_kept_on_machines_that_stay(
     changes: dict[str, Any],
     keeps: bool,  # noqa: FBT001 -- a case
 ) -> None:
-    told = [variables(planned(stack, changes), each, SITE) for each in ("prepare", "checkpoint")]
+    plan = planned(stack, changes)
+    told = [variables(plan, each, SITE) for each in ("prepare", "checkpoint")]
     assert (told[0]["prepare_keep_checkpoints"], told[1]["checkpoint_keep"]) == (keeps, keeps)
 
 

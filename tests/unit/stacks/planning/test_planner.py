@@ -46,12 +46,13 @@ def test_deadlines_grow_with_the_bytes(two_hosts: FleetPlan) -> None:
 
 def test_what_keeps_up_from_starting_is_said() -> None:
     assert planned("lab").missing == ()
-    hosts, identity, mirror, operators, pins, router = planned("kimi-k3-gb300-pd").missing
+    hosts, identity, mirror, driver, operators, pins, router = planned("kimi-k3-gb300-pd").missing
     assert hosts == (
         "machines.hosts lists none of 6 machines; add tray-0 to tray-5, each with address and host_key"
     )
     assert identity.startswith("machines.identity is not given; write the path of the private key")
     assert mirror.startswith("machines.mirror is not given; write the base URL")
+    assert driver.startswith("machines.driver does not say which driver")
     assert operators.startswith("access.operators lists nobody, and SSH to the machines will be closed")
     assert "1 pin is missing" in pins
     assert "router" in router
@@ -61,7 +62,11 @@ HOSTS = [
     {"address": "10.20.0.11", "host_key": KEY},
     {"name": "second", "address": "10.20.0.12", "host_key": KEY2, "user": "ubuntu"},
 ]
-SITE = {"machines.identity": "~/.ssh/fleet", "machines.mirror": "http://10.20.0.2"}
+SITE = {
+    "machines.driver": "580.126.20",
+    "machines.identity": "~/.ssh/fleet",
+    "machines.mirror": "http://10.20.0.2",
+}
 
 
 def test_machines_that_are_listed_have_their_place_in_the_plan() -> None:

@@ -1,0 +1,236 @@
+"""Roles below the engine on real hosts that behave as machines with GPUs do, as far as documents tell."""
+
+from __future__ import annotations
+
+import resource
+from typing import TYPE_CHECKING
+
+import pytest
+
+from components.fleet_inventory import Inventory
+from components.hosts import runs, ssh
+from components.hosts.playbook import Playbook
+from components.machines.lab.network import Network, NetworkInputs
+from stacks.errors import EffectError
+from tests.factories.machines import boot, machine
+from tests.factories.run import FakeRun
+from tests.lab.emulated.packages import NEWER, OLDER, RELEASE, REVISION, of_no_release, of_release
+from tests.lab.emulated.packages import machine as kernel
+from tests.lab.emulated.rack import GPUS, Rack, attended, on, settled
+from tests.lab.faults.origin import serving
+from tests.lab.outside import inventory_of, traces
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from components.hosts.playbook import PlaybookInputs
+
+pytestmark = [pytest.mark.lab, pytest.mark.long]
+
+# A machine that may not lock much memory itself cannot let its lab hosts do it.
+GRANTS = ["limits"] if resource.getrlimit(resource.RLIMIT_MEMLOCK)[1] == resource.RLIM_INFINITY else []
+TRAY = ["tuning", "nvidia_driver", *GRANTS, "imex", "dcgm"]
+NODE = ["tuning", "nvidia_driver", *GRANTS, "rdma", "fabric_manager", "dcgm"]
+OURS = "find /etc -name '*rackstack*' -not -path '/etc/ssh/*'"  # SSH is what makes it a lab host
+VERSION = "dpkg-query --show --showformat '${Version} ${db:Status-Want}'"
+
+
+@pytest.fixture(scope="module")
+def rack(fleet: str, image: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rack]:
+    """Boot two machines with GPUs, about 10 s."""
+    network = Network().create(NetworkInputs(fleet=fleet), FakeRun())
+    asked = [machine(network, fleet, f"tray-{rank}", rank + 2, image) for rank in range(2)]
+    asked = [each.model_copy(update={"memory_mib": 512}) for each in asked]
+    with serving(network.subnet.replace(".0/24", ".1")) as mirror, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(runs, "KEPT", tmp_path_factory.mktemp("kept"))
+        made = Rack(fleet, list(zip(asked, boot(asked), strict=True)), mirror)
+        try:
+            made.furnish()
+            made.offer(kernel(GPUS), *of_release(RELEASE), *of_release(OLDER), *of_no_release())
+            with attended(made):
+                yield made
+        finally:
+            ssh.close_all()
+            Inventory().delete(*inventory_of(fleet), FakeRun())
+    assert traces(fleet) == []
+
+
+def test_a_release_that_no_source_has_is_named_with_those_that_are_there(rack: Rack) -> None:
+    wish = {"nvidia-driver-580-open": "580.65.06", "libnvidia-nscq": "580.65.06"}
+    said = refusal(rack.inputs(TRAY, nvidia_driver_release="580.65.06", nvidia_driver_packages=wish))
+    hosts, _, reason = said.partition(": ")
+    assert sorted(hosts.split(", ")) == ["tray-0", "tray-1"]
+    assert reason.startswith("package nvidia-driver-580-open 580.65.06 is in no package source of this host")
+    assert f"(they have {RELEASE}-{REVISION}, {OLDER}-{REVISION}): bring it into the mirror" in said
+
+
+def test_trays_are_brought_up_with_one_restart_each_and_stay(rack: Rack) -> None:
+    run = FakeRun()
+    inputs = rack.inputs(TRAY)
+    made = settled(inputs, run)
+    restarts = [line for line in run.said if ": reboot: restart tray-" in line]
+    assert [line.partition(" because ")[0] for line in restarts] == [
+        "tray-0: reboot: restart tray-0 (1 of 2)",
+        "tray-1: reboot: restart tray-1 (2 of 2)",
+    ], run.said
+    assert restarts[0].endswith("because the kernel was started without init_on_alloc=0")
+    for host in rack.hosts:
+        assert on(host, f"{VERSION} nvidia-driver-580-open") == f"{RELEASE}-{REVISION} hold"
+        assert on(host, f"{VERSION} nvidia-imex") == f"{RELEASE}-{REVISION} hold"
+        assert on(host, "cat /etc/nvidia-imex/nodes_config.cfg").split() == [
+            each.address for each in rack.hosts
+        ]
+        assert on(host, "stat --format='%F %a %U:%G %t' /dev/nvidia-caps-imex-channels/channel0") == (
+            "character special file 660 root:rackstack ea"
+        )
+        assert on(host, "cat /proc/sys/kernel/numa_balancing") == "0"
+        table = on(host, "nvidia-imex-ctl -N")
+        assert table.endswith("Domain State: UP")
+    again = FakeRun()
+    Playbook().update(inputs, inputs, made, again)
+    assert [line for line in again.said if ": done on " in line and not line.endswith(" 0 changed")] == []
+
+
+def test_what_an_upgrade_moved_is_seen_and_brought_back(rack: Rack) -> None:
+    inputs = rack.inputs(TRAY)
+    made = settled(inputs)
+    rack.offer(kernel(GPUS), *of_release(NEWER), *of_release(RELEASE), *of_no_release())
+    host = rack.hosts[1]
+    on(host, "apt-get -q update && rm /etc/apt/preferences.d/60-rackstack*")
+    upgrade = "apt-get -q --yes --allow-change-held-packages install nvidia-driver-580-open nvidia-imex"
+    on(host, upgrade, seconds=120)
+    assert "Driver/library version mismatch" in on(host, "nvidia-smi || true")
+    drift = Playbook().read(inputs, made, FakeRun()).drift
+    assert set(drift) == {"tray-1"}
+    was = f"was moved to {NEWER}-{REVISION} from {RELEASE}-{REVISION}: `up` brings that back and holds it"
+    assert f"package nvidia-driver-580-open {was}" in drift["tray-1"]["nvidia_driver"]
+    assert f"package nvidia-imex {was}" in drift["tray-1"]["imex"]
+    settled(inputs)
+    assert on(host, f"{VERSION} nvidia-imex") == f"{RELEASE}-{REVISION} hold"
+
+
+def test_a_package_that_is_not_held_any_more_is_seen(rack: Rack) -> None:
+    inputs = rack.inputs(TRAY)
+    made = settled(inputs)
+    on(rack.hosts[0], "apt-mark unhold nvidia-imex")
+    drift = Playbook().read(inputs, made, FakeRun()).drift
+    assert drift == {
+        "tray-0": {
+            "imex": "package nvidia-imex is not held any more, so an upgrade may move it: `up` holds it again"
+        }
+    }
+    settled(inputs)
+
+
+def test_channels_come_back_with_the_host(rack: Rack) -> None:
+    host = rack.hosts[0]
+    on(host, "systemctl reboot || true")
+    active = "until systemctl is-active nvidia-imex; do sleep 0.2; done"
+    rack.wait(host, f"{active}; stat /dev/nvidia-caps-imex-channels/channel0")
+    settled(rack.inputs(TRAY))
+
+
+def test_a_stale_daemon_on_the_port_is_named(rack: Rack) -> None:
+    host = rack.hosts[0]
+    on(
+        host,
+        "systemctl stop nvidia-imex; systemd-run --quiet --unit=stale --property=Type=forking"
+        " nvidia-imex -c /etc/nvidia-imex/config.cfg",
+    )
+    said = refusal(rack.inputs(TRAY))
+    assert "tray-0: port 50000 is taken by '/usr/bin/python3 /usr/bin/nvidia-imex" in said
+    assert "of stale.service), and the plan needs it: end that process, then run again" in said
+    on(host, "systemctl stop stale")
+    settled(rack.inputs(TRAY))
+
+
+def test_a_driver_of_another_release_restarts_hosts_in_order(rack: Rack) -> None:
+    rack.offer(kernel(GPUS), *of_release(NEWER), *of_release(RELEASE), *of_no_release())
+    run = FakeRun()
+    settled(rack.inputs(TRAY, **newer()), run)
+    restarts = [line for line in run.said if ": reboot: restart tray-" in line]
+    assert [line.partition(": ")[0] for line in restarts] == ["tray-0", "tray-1"]
+    assert restarts[0].endswith(f"because driver {RELEASE} is loaded and the plan says {NEWER}")
+    settled(rack.inputs(TRAY))
+
+
+def test_a_host_that_does_not_come_back_is_named_and_the_next_is_left_alone(rack: Rack) -> None:
+    rack.off.add("tray-0")
+    try:
+        said = refusal(rack.inputs(TRAY, reboot_seconds=20, **newer()))
+    finally:
+        rack.off.clear()
+    assert (
+        f"tray-0: it was restarted because driver {RELEASE} is loaded and the plan says {NEWER}, and did"
+        in said
+    )
+    assert "did not come back within 20 s" in said
+    assert "look at its console, start it, then run again" in said
+    assert RELEASE in on(rack.hosts[1], "cat /proc/driver/nvidia/version")
+    rack.wait(rack.hosts[0], "true")
+    settled(rack.inputs(TRAY))
+
+
+def test_limits_are_what_a_unit_is_really_given(rack: Rack) -> None:
+    if GRANTS:
+        settled(rack.inputs(GRANTS))
+    else:
+        said = refusal(rack.inputs(["limits"]))
+        assert "tray-0, tray-1: a unit of user rackstack may lock " in said
+        assert "and RDMA and the engine need unlimited and 65536" in said
+
+
+def test_fabric_manager_is_refused_on_trays(rack: Rack) -> None:
+    said = refusal(rack.inputs([*TRAY, "fabric_manager"], fabric_manager_accelerator="gb300"))
+    assert "tray-0, tray-1: it has gb300, whose NVLink switches are in trays of their own" in said
+
+
+def test_everything_goes_and_drivers_stay_where_they_are_kept(rack: Rack) -> None:
+    for keep in (False, True):
+        inputs = rack.inputs(TRAY, packages_keep=keep)
+        made = Playbook().create(inputs, FakeRun())
+        # The limits of the test above go with it.
+        Playbook().delete(rack.inputs({*TRAY, "limits"}, packages_keep=keep), made, FakeRun())
+        for host in rack.hosts:
+            assert on(host, f"apt-mark showhold; {OURS}") == ""
+            there = on(
+                host, f"{VERSION} nvidia-driver-580-open 2>/dev/null; ls /etc/nvidia-imex 2>&1 || true"
+            )
+            kept = f"{RELEASE}-{REVISION} installconfig.cfg"
+            assert there == (
+                kept if keep else "ls: cannot access '/etc/nvidia-imex': No such file or directory"
+            )
+
+
+def test_nodes_run_fabric_manager_of_their_driver_over_the_modules_that_it_needs(rack: Rack) -> None:
+    tools = {"prepare_packages": ["g++", "infiniband-diags", "rdma-core"]}
+    settled(rack.inputs(NODE, **tools))
+    for host in rack.hosts:
+        assert "Detected NVL5+ system" in on(host, "journalctl -o cat -u nvidia-fabricmanager")
+    on(rack.hosts[0], "rm /usr/lib/emulated/modules/ib_umad; rmdir /run/emulated/module/ib_umad")
+    said = refusal(rack.inputs(NODE, **tools))
+    assert "tray-0: kernel module ib_umad is not loaded" in said
+    on(rack.hosts[0], "touch /usr/lib/emulated/modules/ib_umad")
+    inputs = rack.inputs(NODE, **tools)
+    made = Playbook().create(inputs, FakeRun())
+    Playbook().delete(inputs, made, FakeRun())
+    for host in rack.hosts:
+        assert on(host, f"apt-mark showhold; {OURS}") == ""
+
+
+def newer() -> dict[str, object]:
+    """Return the variables that ask for the newer release."""
+    return {
+        "nvidia_driver_release": NEWER,
+        "nvidia_driver_packages": {"nvidia-driver-580-open": NEWER, "libnvidia-nscq": NEWER},
+        "imex_packages": {"nvidia-imex": NEWER},
+        "imex_driver": NEWER,
+    }
+
+
+def refusal(inputs: PlaybookInputs) -> str:
+    """Run a playbook that must fail and return the whole sentence."""
+    with pytest.raises(EffectError) as failed:
+        Playbook().create(inputs, FakeRun())
+    return str(failed.value)

@@ -1,0 +1,144 @@
+"""Files, modules, settings and units: what is not as wished is told, and brought about."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.unit.playbooks.files import program
+
+settle = program("roles/settle/files/settle.py")
+RUNS = {
+    "ActiveState": "active",
+    "Result": "success",
+    "UnitFileState": "enabled",
+    "MainPID": "7",
+    "ExecMainStartTimestamp": "Tue 2026-12-01 14:10:06.500000 UTC",
+}
+
+
+@pytest.fixture
+def said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[tuple[str, ...]]:
+    """Lend a kernel below a folder, and remember the commands that were run."""
+    commands: list[tuple[str, ...]] = []
+
+    def output(*command: str) -> str:
+        commands.append(command)
+        if command[0] == "modprobe" and command[1] != "gone":
+            (tmp_path / "module" / command[1]).mkdir()
+        return ""
+
+    (tmp_path / "module").mkdir()
+    (tmp_path / "sys/vm").mkdir(parents=True)
+    (tmp_path / "sys/vm/nr_hugepages").write_text("0\n")
+    monkeypatch.setattr(settle, "FOUND", tmp_path / "found")
+    monkeypatch.setattr(settle, "PROC", tmp_path)
+    monkeypatch.setattr(settle, "MODULES", tmp_path / "module")
+    monkeypatch.setattr(settle, "output", output)
+    return commands
+
+
+def test_all_that_is_not_as_wished_is_brought_about_and_then_nothing_is(
+    said: list[tuple[str, ...]], tmp_path: Path
+) -> None:
+    path = tmp_path / "etc/some.conf"
+    wish = {
+        "files": {str(path): {"content": "a\n", "mode": "0640"}},
+        "modules": ["ib-umad"],
+        "settings": {"vm.nr_hugepages": "2"},
+    }
+    assert list(settle.stale(wish)) == [
+        f"{path} is not the wished one",
+        "kernel module ib_umad is not loaded",
+        "vm.nr_hugepages is 0, the plan says 2",
+    ]
+    assert settle.change(wish) == [str(path), "ib_umad", "vm.nr_hugepages"]
+    assert list(settle.stale(wish)) == settle.change(wish) == []
+    assert path.stat().st_mode & 0o7777 == 0o640
+    path.chmod(0o644)
+    assert list(settle.stale(wish)) == [f"{path} is not the wished one"]
+    assert said == [("modprobe", "ib_umad")]
+
+
+@pytest.mark.usefixtures("said")
+def test_what_the_kernel_has_not_stays_told() -> None:
+    wish = {"modules": ["gone"], "settings": {"kernel.odd": "1"}}
+    settle.change(wish)
+    assert list(settle.stale(wish)) == [
+        "kernel module gone is not loaded",
+        "kernel.odd is unknown to this kernel, the plan says 1",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("state", "reason"),
+    [
+        ({}, ""),
+        ({"ActiveState": "failed", "Result": "exit-code"}, "some.service is failed (exit-code)"),
+        ({"UnitFileState": "disabled"}, "some.service is disabled at boot"),
+        ({"ExecMainStartTimestamp": ""}, "FILE was written after some.service was started"),
+    ],
+)
+@pytest.mark.usefixtures("said")
+def test_when_a_unit_is_started_again(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, state: dict[str, str], reason: str
+) -> None:
+    path = tmp_path / "config"
+    path.touch()
+    os.utime(path, (1_000_000_000, 1_000_000_000))
+    monkeypatch.setattr(settle, "unit_state", lambda _: RUNS | state)
+    assert settle.stale_unit("some.service", [str(path)]) == reason.replace("FILE", str(path))
+
+
+@pytest.mark.usefixtures("said")
+def test_a_program_that_an_upgrade_replaced_is_started_again(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "7").mkdir()
+    (tmp_path / "7/exe").symlink_to("/usr/bin/nvidia-imex (deleted)")
+    monkeypatch.setattr(settle, "unit_state", lambda _: RUNS)
+    assert settle.stale_unit("imex.service", []) == "imex.service runs a program that was replaced"
+
+
+def test_a_failed_unit_is_told_with_its_own_last_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = (
+        '{"_COMM": "nv-fabricmanage", "MESSAGE": "interface version 1 don\'t match"}\n'
+        '{"_COMM": "systemd", "MESSAGE": "Failed with result"}\n'
+    )
+    monkeypatch.setattr(settle, "output", lambda *_: lines)
+    assert settle.last_words("a.service") == " and said last: interface version 1 don't match"
+
+
+def test_the_way_back_stops_units_and_removes_files(
+    said: list[tuple[str, ...]], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    path = tmp_path / "some.conf"
+    path.touch()
+    states: dict[str, Any] = {"a.service": RUNS, "b.service": {"UnitFileState": ""}}
+    monkeypatch.setattr(settle, "unit_state", states.__getitem__)
+    wish = {
+        "files": {str(path): {}, str(tmp_path / "absent"): {}},
+        "units": {"a.service": [], "b.service": []},
+    }
+    assert settle.remove(wish) == ["a.service", str(path)]
+    assert not path.exists()
+    assert said == [("systemctl", "disable", "--now", "a.service")]
+
+
+@pytest.mark.usefixtures("said")
+def test_the_way_back_leads_to_the_file_that_was_found(tmp_path: Path) -> None:
+    theirs, ours = tmp_path / "etc/theirs.cfg", tmp_path / "etc/ours.cfg"
+    theirs.parent.mkdir()
+    theirs.write_text("SERVER_PORT=1\n")
+    theirs.chmod(0o600)
+    for content in ("a\n", "b\n"):
+        wish = {"files": {str(path): {"content": content, "mode": "0644"} for path in (theirs, ours)}}
+        assert settle.change(wish) == [str(theirs), str(ours)]
+    assert settle.remove(wish) == [str(theirs), str(ours)]
+    assert (theirs.read_text(), theirs.stat().st_mode & 0o777, ours.exists()) == (
+        "SERVER_PORT=1\n",
+        0o600,
+        False,
+    )
+    assert list((tmp_path / "found").iterdir()) == []
