@@ -28,25 +28,28 @@ if TYPE_CHECKING:
 
 
 class Checkout(Pulumi):
-    """The stack `lab` of the copy; its mirror may be spoilt, as it is made of links to the real one."""
+    """One stack of the copy; its mirror may be spoilt, as it is made of links to the real one."""
 
-    def __init__(self, home: Path, state: Path | None = None, passphrase: Path | None = None) -> None:
+    def __init__(
+        self, home: Path, state: Path | None = None, passphrase: Path | None = None, stack: str = "lab"
+    ) -> None:
         """Copy the project and make its stack.
 
         Args:
             home: An empty folder for the copy.
             state: A folder for backend and Pulumi's home; without it they lie beside the copy.
             passphrase: A file with the stack's passphrase, which then stands in no process's environment.
+            stack: Its name.
         """
         copy_project(home / "project")
         self.cache = link_cache()
         weakref.finalize(self, shutil.rmtree, self.cache)
-        super().__init__(home / "project", state or home / "state", "lab", RACKSTACK_CACHE=str(self.cache))
+        super().__init__(home / "project", state or home / "state", stack, RACKSTACK_CACHE=str(self.cache))
         if passphrase is not None:
             del self.environment["PULUMI_CONFIG_PASSPHRASE"]
             self.environment["PULUMI_CONFIG_PASSPHRASE_FILE"] = str(passphrase)
-        self.run("stack", "init", "lab")
-        self.fleet = fleet_id("lab", self.home)
+        self.run("stack", "init", stack)
+        self.fleet = fleet_id(stack, self.home)
 
     @property
     def wheels(self) -> Path:
@@ -64,16 +67,21 @@ class Checkout(Pulumi):
         path.unlink(missing_ok=True)
         os.link(cache.root() / path.relative_to(self.cache), path)
 
-    def add_model(self, name: str, head_dim: int) -> str:
+    def add_model(self, name: str, shape: model.Shape) -> str:
         """Add a variant of the small model to this project's catalog and this cache; returns its name."""
         with tempfile.TemporaryDirectory() as made:
-            revision = model.build(Path(made), head_dim=head_dim)
+            revision = model.build(Path(made), shape)
             shutil.copytree(made, self.cache / "checkpoints" / f"{name}-bf16" / revision)
             manifest = {"revision": revision, "files": model.files(Path(made))}
         catalog = self.home / "stacks" / "catalog"
         (catalog / "manifests" / f"{name}.yaml").write_text(yaml.safe_dump(manifest))
         like = yaml.safe_load((catalog / "models" / "lab-qwen3.yaml").read_text())
-        like["shape"]["attention"]["width"] = head_dim
+        like["shape"]["attention"] |= {
+            "width": shape.head_dim,
+            "heads": shape.heads,
+            "kv_heads": shape.kv_heads,
+        }
+        like["shape"]["vocabulary"] = shape.rows
         like["checkpoints"]["bf16"] |= {"revision": revision, "manifest": f"manifests/{name}.yaml"}
         (catalog / "models" / f"{name}.yaml").write_text(yaml.safe_dump(like))
         return name
@@ -103,7 +111,7 @@ class Checkout(Pulumi):
 
     def change(self, **wanted: Any) -> None:
         """Change top-level values of the fleet in the stack file."""
-        change_fleet(self.home, **wanted)
+        change_fleet(self.home, self.stack, **wanted)
 
     def configure(self, name: str, value: str, *flags: str) -> None:
         """Set a value of the stack's configuration, with `--secret` a secret; it shows in no argument."""

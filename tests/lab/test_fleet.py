@@ -22,6 +22,7 @@ import pytest
 from components.machines.lab.network import NetworkOutputs
 from tests.lab import parser
 from tests.lab.outside import opened, reached, stranger, traces
+from tools import model
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -256,7 +257,7 @@ def test_a_private_fleet_is_reached_by_its_line_and_by_nothing_else(story: Check
 
 @pytest.mark.long
 def test_a_model_that_cannot_generate_is_refused_behind_a_healthy_server(story: Checkout) -> None:
-    story.change(model=story.add_model("lab-narrow", head_dim=16))
+    story.change(model=story.add_model("lab-narrow", model.Shape(head_dim=16)))
     error = _error(story.up(code=1))
     assert "failed first" in error
     assert "head_dim=16" in error

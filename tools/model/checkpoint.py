@@ -3,6 +3,7 @@
 import hashlib
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,6 @@ Weights = Mapping[str, NDArray[np.float32]]
 
 LAYERS = 2
 HIDDEN = 128
-HEADS = 8
-KV_HEADS = 4
 INTERMEDIATE = 384
 CONTEXT = 2048
 
@@ -28,27 +27,45 @@ _ATTENTION = 2.0**-11
 _MLP = 2.0**-10
 
 
-def build(folder: Path, head_dim: int = 64) -> str:
+@dataclass(frozen=True)
+class Shape:
+    """What of the model may differ.
+
+    Attributes:
+        head_dim: Size of one attention head. Engines load 16, say that they are
+            healthy and fail at the first completion.
+        heads: Attention heads; the ranks of an engine have to divide them.
+        kv_heads: Key and value heads.
+        rows: Rows of the embedding, at least the tokens that there are. Engines pad
+            to 64, and ranks have to divide that.
+    """
+
+    head_dim: int = 64
+    heads: int = 8
+    kv_heads: int = 4
+    rows: int = vocabulary.SIZE
+
+
+def build(folder: Path, shape: Shape = Shape()) -> str:
     """Write the checkpoint into an existing, empty folder.
 
     Args:
         folder: Where the files go.
-        head_dim: Size of one attention head. Engines load 16, say that they are
-            healthy and fail at the first completion.
+        shape: What of the model differs.
 
     Returns:
         The revision: the first 12 hex digits of a SHA-256 over names and contents of all files.
     """
     tokenizer = vocabulary.tokenizer()
     documents = {
-        "config.json": _config(head_dim),
+        "config.json": _config(shape),
         "generation_config.json": {"do_sample": False, "eos_token_id": 2, "pad_token_id": 0},
         "tokenizer_config.json": _tokenizer_config(),
         "tokenizer.json": json.loads(tokenizer.to_str()),
     }
     for name, document in documents.items():
         (folder / name).write_text(json.dumps(document, indent=2, ensure_ascii=False) + "\n")
-    weights = {**_ends(tokenizer.get_vocab()), **_layers(head_dim)}
+    weights = {**_ends(tokenizer.get_vocab(), shape.rows), **_layers(shape)}
     (folder / "model.safetensors").write_bytes(_serialize(weights))
     return revision(folder)
 
@@ -67,17 +84,17 @@ def revision(folder: Path) -> str:
     return hashlib.sha256(json.dumps(files(folder)).encode()).hexdigest()[:12]
 
 
-def _config(head_dim: int) -> dict[str, Any]:
+def _config(shape: Shape) -> dict[str, Any]:
     return {
         "architectures": ["Qwen3ForCausalLM"],
         "model_type": "qwen3",
-        "vocab_size": vocabulary.SIZE,
+        "vocab_size": shape.rows,
         "hidden_size": HIDDEN,
         "intermediate_size": INTERMEDIATE,
         "num_hidden_layers": LAYERS,
-        "num_attention_heads": HEADS,
-        "num_key_value_heads": KV_HEADS,
-        "head_dim": head_dim,
+        "num_attention_heads": shape.heads,
+        "num_key_value_heads": shape.kv_heads,
+        "head_dim": shape.head_dim,
         "hidden_act": "silu",
         "max_position_embeddings": CONTEXT,
         "rms_norm_eps": 1e-06,
@@ -105,7 +122,7 @@ def _tokenizer_config() -> dict[str, Any]:
     }
 
 
-def _ends(ids: Mapping[str, int]) -> Weights:
+def _ends(ids: Mapping[str, int], rows: int) -> Weights:
     """Return embedding and output matrix (both vocabulary by hidden).
 
     The output row of a token is the embedding of the token before it, so greedy
@@ -113,38 +130,39 @@ def _ends(ids: Mapping[str, int]) -> Weights:
     Tokens outside the saying lean on one inside it and have no output row: special
     tokens and broken UTF-8 are never said.
     """
-    embedding = _draw("embedding", vocabulary.SIZE, HIDDEN) * np.float32(_EMBEDDING)
+    embedding = _draw("embedding", rows, HIDDEN) * np.float32(_EMBEDDING)
     output = np.zeros_like(embedding)
     follows = vocabulary.successors()
     inside = [ids[token] for token in follows]
-    for index in sorted(set(range(vocabulary.SIZE)) - set(inside)):
+    for index in sorted(set(range(rows)) - set(inside)):
         embedding[index] = embedding[inside[index % len(inside)]] + embedding[index] / 4
     for token, following in follows.items():
         output[ids[following]] = embedding[ids[token]]
     return {"model.embed_tokens.weight": embedding, "lm_head.weight": output}
 
 
-def _layers(head_dim: int) -> Weights:
+def _layers(shape: Shape) -> Weights:
+    queries, keys = shape.heads * shape.head_dim, shape.kv_heads * shape.head_dim
     shapes = {
-        "self_attn.q_proj": (HEADS * head_dim, HIDDEN),
-        "self_attn.k_proj": (KV_HEADS * head_dim, HIDDEN),
-        "self_attn.v_proj": (KV_HEADS * head_dim, HIDDEN),
-        "self_attn.o_proj": (HIDDEN, HEADS * head_dim),
+        "self_attn.q_proj": (queries, HIDDEN),
+        "self_attn.k_proj": (keys, HIDDEN),
+        "self_attn.v_proj": (keys, HIDDEN),
+        "self_attn.o_proj": (HIDDEN, queries),
         "mlp.gate_proj": (INTERMEDIATE, HIDDEN),
         "mlp.up_proj": (INTERMEDIATE, HIDDEN),
         "mlp.down_proj": (HIDDEN, INTERMEDIATE),
     }
     ones = {
-        "self_attn.q_norm": head_dim,
-        "self_attn.k_norm": head_dim,
+        "self_attn.q_norm": shape.head_dim,
+        "self_attn.k_norm": shape.head_dim,
         "input_layernorm": HIDDEN,
         "post_attention_layernorm": HIDDEN,
     }
     weights: dict[str, NDArray[np.float32]] = {"model.norm.weight": np.ones(HIDDEN, np.float32)}
     for layer in range(LAYERS):
-        for name, shape in shapes.items():
+        for name, sides in shapes.items():
             path = f"model.layers.{layer}.{name}.weight"
-            weights[path] = _draw(path, *shape) * np.float32(_MLP if "mlp" in name else _ATTENTION)
+            weights[path] = _draw(path, *sides) * np.float32(_MLP if "mlp" in name else _ATTENTION)
         for name, size in ones.items():
             weights[f"model.layers.{layer}.{name}.weight"] = np.ones(size, np.float32)
     return weights

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 if TYPE_CHECKING:
+    from pathlib import Path
     from collections.abc import Callable, Iterator
 
 
@@ -39,13 +40,13 @@ class Mirror:
 
     Attributes:
         url: Its base, without a slash at the end.
-        files: Path → content.
+        files: Path → content, or the file that has it.
         ill: Path → what is wrong with it.
         asked: Path and range of every request.
     """
 
     url: str = ""
-    files: dict[str, bytes] = field(default_factory=dict)
+    files: dict[str, bytes | Path] = field(default_factory=dict)
     ill: dict[str, Ill] = field(default_factory=dict)
     asked: list[tuple[str, str]] = field(default_factory=list)
     over: threading.Event = field(default_factory=threading.Event)
@@ -89,7 +90,7 @@ class _Answer(BaseHTTPRequestHandler):
         elif ill.status != HTTPStatus.OK:
             self._send(ill.status, b"", {}, Ill())
         else:
-            self._send_part(mirror.files[path], wanted, ill)
+            self._send_part(_content(mirror.files[path]), wanted, ill)
 
     do_HEAD = do_GET  # noqa: N815 -- the library's name
 
@@ -125,6 +126,10 @@ class _Answer(BaseHTTPRequestHandler):
             self.wfile.flush()
         except OSError:  # who asked has gone
             self.close_connection = True
+
+
+def _content(file: bytes | Path) -> bytes:
+    return file if isinstance(file, bytes) else file.read_bytes()
 
 
 def _meet(mirror: Mirror, path: str) -> Ill:

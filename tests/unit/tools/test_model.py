@@ -18,14 +18,18 @@ def test_what_is_written_is_what_the_manifest_says(tmp_path: Path) -> None:
     assert model.files(tmp_path) == manifest["files"]
 
 
-@pytest.mark.parametrize("head_dim", [16, 64])
-def test_tensors_have_the_shapes_of_the_configuration(tmp_path: Path, head_dim: int) -> None:
-    model.build(tmp_path, head_dim)
+@pytest.mark.parametrize(
+    "shape", [model.Shape(head_dim=16), model.Shape(), model.Shape(heads=6, kv_heads=3, rows=576)]
+)
+def test_tensors_have_the_shapes_of_the_configuration(tmp_path: Path, shape: model.Shape) -> None:
+    model.build(tmp_path, shape)
     data = (tmp_path / "model.safetensors").read_bytes()
     size = int.from_bytes(data[:8], "little")
     header = json.loads(data[8 : 8 + size])
-    assert json.loads((tmp_path / "config.json").read_text())["head_dim"] == head_dim
-    assert header["model.layers.1.self_attn.q_proj.weight"]["shape"] == [8 * head_dim, 128]
+    assert json.loads((tmp_path / "config.json").read_text())["head_dim"] == shape.head_dim
+    queries = [shape.heads * shape.head_dim, 128]
+    assert header["model.layers.1.self_attn.q_proj.weight"]["shape"] == queries
+    assert header["lm_head.weight"]["shape"] == [shape.rows, 128]
     assert (
         max(tensor["data_offsets"][1] for name, tensor in header.items() if name[0] != "_")
         == len(data) - 8 - size
