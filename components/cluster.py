@@ -15,7 +15,12 @@ if TYPE_CHECKING:
 
 
 class GpuCluster(pulumi.ComponentResource):
-    """Machines joined by one fabric (NVLink, Infinity Fabric or RDMA; Ethernet in the lab); their parent."""
+    """Machines joined by one fabric, and named by it; their parent.
+
+    `nvlink` are trays whose GPUs share NVLink domains, `rdma` nodes on one network, `infinity-fabric` one
+    node of AMD's, `ethernet` hosts of the lab. The fabric decides which roles machines get, which gates they
+    pass, and by which settings the ranks talk.
+    """
 
     def __init__(self, plan: FleetPlan, opts: pulumi.ResourceOptions) -> None:
         """Declare it without its machines.
@@ -24,8 +29,13 @@ class GpuCluster(pulumi.ComponentResource):
             plan: The fleet.
             opts: The parent, and what everything depends on.
         """
-        machines = {"machine": plan.machine.title, "machines": len(plan.hosts), "fabric": plan.fabric.title}
-        super().__init__("rack:fleet:GpuCluster", "cluster", machines, opts)
+        shown = {
+            "machine": plan.machine.title,
+            "machines": len(plan.hosts),
+            "fabric": plan.fabric.title,
+            "roles": list(plan.host_stack.roles) if plan.host_stack else [],
+        }
+        super().__init__("rack:fleet:GpuCluster", plan.fabric.kind, shown, opts)
         self.register_outputs({})
 
 

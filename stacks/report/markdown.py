@@ -6,7 +6,7 @@ from typing import Literal
 from stacks.planning import FleetPlan
 from stacks.planning.naming import TIMES, duration, gb, many, split
 from stacks.planning.plan import Checkpoint, DraftPin, ModelSummary
-from stacks.report import access, reasons, shell, sizes
+from stacks.report import access, host_stack, reasons, shell, sizes
 from stacks.report.cited import Cited
 from stacks.report.snippet import entrance, snippet
 from stacks.report.words import (
@@ -97,6 +97,7 @@ def _machines(plan: FleetPlan) -> Iterator[str]:
     )
     yield ""
     yield from lines(f"{_type(plan)}; {_joins(plan)}")
+    yield from host_stack.items(plan)
 
 
 def _domain(plan: FleetPlan, host: str) -> str:

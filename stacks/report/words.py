@@ -2,6 +2,7 @@
 
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
 
 from stacks.planning.naming import TIMES, duration, gb, many
 from stacks.planning.plan import Checkpoint, EngineGroup, FleetPlan, Rank
@@ -89,6 +90,23 @@ def one(plan: FleetPlan) -> str:
 def inner_fabric(plan: FleetPlan) -> str:
     """Return what joins the GPUs inside a machine."""
     return "Infinity Fabric" if plan.engine.variant == "rocm" else "NVLink"
+
+
+_ROLES: Final = {
+    "nvidia_driver": "driver",
+    "fabric_manager": "Fabric Manager",
+    "imex": "IMEX",
+    "rdma": "RDMA",
+    "dcgm": "DCGM",
+}
+"""Role → what it brings, of those whose names a picture has room for."""
+
+
+def below_the_engine(plan: FleetPlan) -> str:
+    """Return what machines get below the engine, in a few words; empty where nothing."""
+    if plan.host_stack is None:
+        return ""
+    return ", ".join(words for role, words in _ROLES.items() if role in plan.host_stack.roles)
 
 
 def places(group: EngineGroup, rank: Rank) -> str:

@@ -7,9 +7,9 @@ from stacks.planning.hosts import PlannedHost
 from stacks.planning.plan import EngineGroup, Rank, Seat
 from stacks.report.picture.colours import GROUPS, STAGES, segments
 from stacks.report.picture.pen import FAINT, INK, MUTED, WHITE, Box, Drawing, chip, cut, rect, text
-from stacks.report.words import places
+from stacks.report.words import below_the_engine, places
 
-_PAD, _GAP, _HEAD = 12, 8, 56
+_PAD, _GAP, _HEAD, _FOOT = 12, 8, 56, 20
 _CELL = Box(0, 0, 92, 98)
 _LEAST = 260
 _ROW = 4
@@ -26,8 +26,12 @@ def machine(plan: FleetPlan, host: PlannedHost) -> Drawing:
     width = max(2 * _PAD + columns * (_CELL.width + _GAP) - _GAP, _LEAST)
     cell_width = (width - 2 * _PAD + _GAP) / columns - _GAP
     rows = -(-count // columns)
-    box = Box(0, 0, width, _HEAD + rows * (_CELL.height + _GAP) - _GAP + _PAD)
+    below = below_the_engine(plan)
+    foot = _FOOT if below else 0
+    box = Box(0, 0, width, _HEAD + rows * (_CELL.height + _GAP) - _GAP + _PAD + foot)
     shapes = [*_frame(box, host, found)]
+    if below:
+        shapes.append(text(_PAD, box.bottom - 11, cut(below, 11, width - 2 * _PAD), size=11, fill=MUTED))
     for gpu in range(count):
         column, row = gpu % columns, gpu // columns
         x, y = _PAD + column * (cell_width + _GAP), _HEAD + row * (_CELL.height + _GAP)

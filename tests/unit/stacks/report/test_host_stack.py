@@ -1,0 +1,35 @@
+"""What machines get below the engine, in the report and its picture."""
+
+from __future__ import annotations
+
+import pytest
+
+from stacks.report import markdown, svg
+from tests.factories.stacks import planned
+
+DRIVER = {"machines.driver": "580.126.20"}
+
+
+@pytest.mark.parametrize(
+    ("stack", "roles", "picture"),
+    [
+        ("kimi-k3-gb300", ("imex: nvidia-imex 580.126.20",), "driver, IMEX, DCGM"),
+        (
+            "kimi-k3-b200",
+            ("rdma", "fabric_manager: nvidia-fabricmanager 580.126.20"),
+            "driver, Fabric Manager, RDMA, DCGM",
+        ),
+    ],
+)
+def test_the_fabric_decides_what_is_shown(stack: str, roles: tuple[str, ...], picture: str) -> None:
+    plan = planned(stack, DRIVER)
+    text = markdown(plan)
+    assert "- driver 580.126.20, at least " in text
+    for role in roles:
+        assert f"\n  - {role}" in text
+    assert f"the gates of {plan.fabric.title}: docs/gates.md" in text
+    assert picture in svg(plan)
+
+
+def test_the_lab_shows_nothing_of_it() -> None:
+    assert "docs/gates.md" not in markdown(planned("lab"))
