@@ -30,12 +30,13 @@ MEMORY_MIB = 4096
 def rack(request: pytest.FixtureRequest, fleet: str, image: Path) -> Iterator[Rack]:
     """Boot machines with GPUs and no driver; whatever runs there ends with them."""
     network = Network().create(NetworkInputs(fleet=fleet), FakeRun())
-    asked = [machine(network, fleet, f"m{rank}", rank + 2, image) for rank in range(request.param)]
+    count, accelerator = request.param
+    asked = [machine(network, fleet, f"m{rank}", rank + 2, image) for rank in range(count)]
     asked = [each.model_copy(update={"memory_mib": MEMORY_MIB}) for each in asked]
     with serving(network.subnet.replace(".0/24", ".1")) as mirror:
         made = Rack(fleet, list(zip(asked, boot(asked), strict=True)), mirror)
-        made.furnish()
-        made.offer(kernel(GPUS), *of_release(RELEASE), *of_no_release())
+        made.furnish(kernel(GPUS, accelerator))
+        made.offer(kernel(GPUS, accelerator), *of_release(RELEASE), *of_no_release())
         with attended(made):
             yield made
         ssh.close_all()

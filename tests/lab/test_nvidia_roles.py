@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import resource
 from typing import TYPE_CHECKING
 
 import pytest
@@ -28,10 +27,8 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.lab, pytest.mark.long]
 
-# A machine that may not lock much memory itself cannot let its lab hosts do it.
-GRANTS = ["limits"] if resource.getrlimit(resource.RLIMIT_MEMLOCK)[1] == resource.RLIM_INFINITY else []
-TRAY = ["tuning", "nvidia_driver", *GRANTS, "imex", "dcgm"]
-NODE = ["tuning", "nvidia_driver", *GRANTS, "rdma", "fabric_manager", "dcgm"]
+TRAY = ["tuning", "nvidia_driver", "limits", "imex", "dcgm"]
+NODE = ["tuning", "nvidia_driver", "limits", "rdma", "fabric_manager", "dcgm"]
 OURS = "find /etc -name '*rackstack*' -not -path '/etc/ssh/*'"  # SSH is what makes it a lab host
 VERSION = "dpkg-query --show --showformat '${Version} ${db:Status-Want}'"
 
@@ -46,7 +43,7 @@ def rack(fleet: str, image: Path, tmp_path_factory: pytest.TempPathFactory) -> I
         patch.setattr(runs, "KEPT", tmp_path_factory.mktemp("kept"))
         made = Rack(fleet, list(zip(asked, boot(asked), strict=True)), mirror)
         try:
-            made.furnish()
+            made.furnish(kernel(GPUS))
             made.offer(kernel(GPUS), *of_release(RELEASE), *of_release(OLDER), *of_no_release())
             with attended(made):
                 yield made
@@ -172,13 +169,16 @@ def test_a_host_that_does_not_come_back_is_named_and_the_next_is_left_alone(rack
     settled(rack.inputs(TRAY))
 
 
-def test_limits_are_what_a_unit_is_really_given(rack: Rack) -> None:
-    if GRANTS:
-        settled(rack.inputs(GRANTS))
-    else:
-        said = refusal(rack.inputs(["limits"]))
-        assert "tray-0, tray-1: a unit of user rackstack may lock " in said
-        assert "and RDMA and the engine need unlimited and 65536" in said
+def test_a_limit_that_something_else_sets_is_named(rack: Rack) -> None:
+    other = "/etc/systemd/system/rackstack-limits.service.d/99-other.conf"
+    for host in rack.hosts:
+        on(host, f"mkdir -p $(dirname {other}); printf '[Service]\\nLimitNOFILE=1024\\n' >{other}")
+    said = refusal(rack.inputs(["limits"]))
+    assert "tray-0, tray-1: a unit of user rackstack may lock unlimited KiB of memory and open 1024" in said
+    assert "files, and RDMA and the engine need unlimited and 65536" in said
+    for host in rack.hosts:
+        on(host, f"rm -r $(dirname {other})")
+    settled(rack.inputs(["limits"]))
 
 
 def test_fabric_manager_is_refused_on_trays(rack: Rack) -> None:
@@ -190,8 +190,7 @@ def test_everything_goes_and_drivers_stay_where_they_are_kept(rack: Rack) -> Non
     for keep in (False, True):
         inputs = rack.inputs(TRAY, packages_keep=keep)
         made = Playbook().create(inputs, FakeRun())
-        # The limits of the test above go with it.
-        Playbook().delete(rack.inputs({*TRAY, "limits"}, packages_keep=keep), made, FakeRun())
+        Playbook().delete(inputs, made, FakeRun())
         for host in rack.hosts:
             assert on(host, f"apt-mark showhold; {OURS}") == ""
             there = on(

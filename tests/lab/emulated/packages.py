@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import resource
 import subprocess
 import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
+
+from tests.lab.emulated import seen
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -147,22 +150,33 @@ def of_no_release() -> list[Package]:
     ]
 
 
-def machine(gpus: int) -> Package:
-    """Return the machine itself: what its kernel and boot loader are."""
+def machine(gpus: int, accelerator: str = "gb300") -> Package:
+    """Return the machine itself: its bus, what its kernel and boot loader are, and what its tools will say.
+
+    Args:
+        gpus: How many it has.
+        accelerator: Which: gb300 makes it a tray, b200 and b300 a node with a NIC for each.
+    """
     modules = ("mlx5_core", "mlx5_ib", "ib_umad", "ib_uverbs", "rdma_ucm")
+    tools = ("emulated-kernel", "modprobe", "update-grub")
     return Package(
         "emulated-kernel",
         "1",
         {
-            "/etc/emulated/gpus": f"{gpus}\n",
-            "/usr/sbin/emulated-kernel": _tool("emulated-kernel", ""),
-            "/usr/sbin/modprobe": _tool("modprobe", ""),
-            "/usr/sbin/update-grub": _tool("update-grub", ""),
+            **{f"/usr/sbin/{name}": _tool(name, "") for name in tools},
+            "/usr/local/bin/journalctl": _tool("journalctl", ""),
+            **({} if grants() else {"/usr/local/bin/sh": _tool("sh", "")}),
             "/lib/systemd/system/emulated-kernel.service": _KERNEL,
             **{f"/usr/lib/emulated/modules/{name}": "" for name in modules},
+            **{f"/etc/emulated/{path}": content for path, content in seen.machine(gpus, accelerator).items()},
         },
         after="systemctl daemon-reload; systemctl enable emulated-kernel.service; emulated-kernel",
     )
+
+
+def grants() -> bool:
+    """Return whether this machine may let its lab hosts lock memory; a sandbox may not."""
+    return resource.getrlimit(resource.RLIMIT_MEMLOCK)[1] == resource.RLIM_INFINITY
 
 
 def source(packages: Iterable[Package]) -> dict[str, bytes]:

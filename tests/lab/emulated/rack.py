@@ -59,9 +59,13 @@ class Rack:
             f"{FOLDER}{name}": content for name, content in packages.source(offered).items()
         }
 
-    def furnish(self) -> None:
-        """Make machines with GPUs of the hosts, and give them the source."""
-        self.offer(packages.machine(GPUS))
+    def furnish(self, kernel: Package) -> None:
+        """Make machines with GPUs of the hosts, and give them the source.
+
+        Args:
+            kernel: What such a machine is.
+        """
+        self.offer(kernel)
         for host in self.hosts:
             on(host, f"echo 'deb [trusted=yes] {self.mirror.url}/apt/ ./' >/etc/apt/sources.list")
             on(host, "apt-get -q update && apt-get -q --yes install emulated-kernel", seconds=120)

