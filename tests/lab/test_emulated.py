@@ -1,4 +1,8 @@
-"""Shipped stacks on machines that behave as those with GPUs do, from the claim to a completion."""
+"""Shipped stacks on machines that behave as those with GPUs do, from the claim to a completion and back.
+
+What is replaced of a stack stands in `tests.lab.emulated.stand_in`; claims, roles, gates, settings, units,
+gateway, readiness and destroy are those of the stack.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +15,9 @@ from components.machines.lab.network import Network, NetworkInputs
 from tests.factories.machines import boot, machine
 from tests.factories.run import FakeRun
 from tests.lab.checkout import Checkout
-from tests.lab.emulated.packages import RELEASE, of_no_release, of_release
+from tests.lab.emulated.packages import RELEASE, REVISION, of_no_release, of_release
 from tests.lab.emulated.packages import machine as kernel
-from tests.lab.emulated.rack import Rack, attended
+from tests.lab.emulated.rack import Rack, attended, on
 from tests.lab.emulated.stand_in import GPUS, MACHINES, stand_in
 from tests.lab.faults.origin import serving
 
@@ -21,20 +25,29 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from components.hosts.record import HostRecord
+
 pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.usefixtures("kept")]
 
 MEMORY_MIB = 4096
+DRIVER = "dpkg-query --show --showformat '${Version} ${db:Status-Want}' nvidia-driver-580-open"
+TRACES = (
+    "find /etc /opt /run /var/lib/rackstack* -name '*rackstack*'"
+    " ! -path '/etc/ssh/*' ! -path '*/checkpoints/*' 2>/dev/null;"
+    " apt-mark showhold; nft list tables; systemctl list-unit-files --no-legend 'rackstack*'"
+)
+CHECKPOINTS = "ls /var/lib/rackstack/checkpoints"
 
 
 @pytest.fixture
-def rack(request: pytest.FixtureRequest, fleet: str, image: Path) -> Iterator[Rack]:
-    """Boot machines with GPUs and no driver; whatever runs there ends with them."""
-    network = Network().create(NetworkInputs(fleet=fleet), FakeRun())
+def rack(request: pytest.FixtureRequest, other_fleet: str, image: Path) -> Iterator[Rack]:
+    """Boot machines with GPUs and no driver."""
     count, accelerator = request.param
-    asked = [machine(network, fleet, f"m{rank}", rank + 2, image) for rank in range(count)]
+    network = Network().create(NetworkInputs(fleet=other_fleet), FakeRun())
+    asked = [machine(network, other_fleet, f"m{rank}", rank + 2, image) for rank in range(count)]
     asked = [each.model_copy(update={"memory_mib": MEMORY_MIB}) for each in asked]
     with serving(network.subnet.replace(".0/24", ".1")) as mirror:
-        made = Rack(fleet, list(zip(asked, boot(asked), strict=True)), mirror)
+        made = Rack(other_fleet, list(zip(asked, boot(asked), strict=True)), mirror)
         made.furnish(kernel(GPUS, accelerator))
         made.offer(kernel(GPUS, accelerator), *of_release(RELEASE), *of_no_release())
         with attended(made):
@@ -55,7 +68,36 @@ def test_a_shipped_stack_comes_up_answers_and_leaves_what_it_says(
         for each in project.cache.glob("checkpoints/stand-in*/*/*")
     }
     try:
-        project.up()
+        _comes_up(project, rack)
     finally:
         project.recover()
         project.destroy()
+    for host in rack.hosts:
+        assert on(host, TRACES) == ""
+        assert on(host, DRIVER) == f"{RELEASE}-{REVISION} install"
+        assert on(host, CHECKPOINTS) == "stand-in-bf16"
+
+
+def _comes_up(project: Checkout, rack: Rack) -> None:
+    said = project.up()
+    assert "is claimed" in said
+    assert "completion" in said
+    addresses = [host.address for host in rack.hosts]
+    for host in rack.hosts:
+        assert on(host, DRIVER) == f"{RELEASE}-{REVISION} hold"
+        _joined(project.stack, host, addresses)
+    assert project.outputs()["hosts"] == dict(zip(project.outputs()["hosts"], addresses, strict=True))
+    project.run("preview", "--refresh", "--expect-no-changes", "--stack", project.stack)
+
+
+def _joined(stack: str, host: HostRecord, addresses: list[str]) -> None:
+    """See that the ranks of a host go by what its fabric has."""
+    environment = on(host, "cat /etc/rackstack/rank.env")
+    assert "GLOO_SOCKET_IFNAME=" in environment
+    if "gb300" in stack:
+        assert on(host, "cat /etc/nvidia-imex/nodes_config.cfg").split() == addresses
+        assert on(host, "nvidia-imex-ctl -N").endswith("Domain State: UP")
+        assert "NCCL_MNNVL_ENABLE" in environment
+    else:
+        assert on(host, "systemctl is-active nvidia-fabricmanager") == "active"
+        assert "ib_umad" in on(host, "ls /sys/module")

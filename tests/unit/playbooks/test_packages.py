@@ -138,3 +138,13 @@ def test_drivers_that_are_kept_only_lose_their_hold(host: Host) -> None:
     host.said.clear()
     assert packages.release(["new"], stay=True) is True
     assert host.said[1:] == [("apt-mark", "unhold", "new")]
+
+
+def test_without_a_plan_every_hold_of_ours_goes(host: Host, capsys: pytest.CaptureFixture[str]) -> None:
+    host.offered = {"new": "new | 2-1 | source\n"}
+    packages.ensure({"new": "2"})
+    host.there = "new hold installed 2-1\n"
+    host.said.clear()
+    assert packages.main("sweep") == 0
+    assert capsys.readouterr().out == "changed\n"
+    assert host.said[1:] == [("apt-mark", "unhold", "new")]

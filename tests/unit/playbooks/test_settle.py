@@ -142,3 +142,15 @@ def test_the_way_back_leads_to_the_file_that_was_found(tmp_path: Path) -> None:
         False,
     )
     assert list((tmp_path / "found").iterdir()) == []
+
+
+def test_without_a_plan_all_that_was_ever_put_there_goes(
+    said: list[tuple[str, ...]], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(settle, "unit_state", lambda _: RUNS)
+    assert settle.sweep({"units": {"imex.service": []}}) == []
+    path = tmp_path / "etc/ours.cfg"
+    settle.change({"files": {str(path): {"content": "a\n", "mode": "0644"}}})
+    assert settle.sweep({"units": {"imex.service": []}}) == ["imex.service", str(path)]
+    assert not path.exists()
+    assert said == [("systemctl", "disable", "--now", "imex.service")]

@@ -27,14 +27,15 @@ APT = ("apt-get", "-q", "--yes", "--no-install-recommends", "-o", "DPkg::Lock::T
 KEEP_EDITED = ("-o", "Dpkg::Options::=--force-confold", "-o", "Dpkg::Options::=--force-confdef")
 
 
-def main(action: str, argument: str, keep: str = "true") -> int:
+def main(action: str, argument: str = "{}", keep: str = "true") -> int:
     """Do one action and return the exit status."""
     wish = json.loads(argument)
     if action == "look":
         sys.stdout.write(json.dumps(looked(wish)))
         return 0
-    if action == "release":
-        changed = release(wish, stay=json.loads(keep))
+    if action in {"release", "sweep"}:
+        names = wish if action == "release" else list(read_found())
+        changed = release(names, stay=json.loads(keep))
         sys.stdout.write("changed\n" if changed else "as it was\n")
         return 0
     if said := ensure(wish):

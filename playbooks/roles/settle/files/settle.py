@@ -4,6 +4,8 @@
 Usage: settle.py look WISH     (JSON, see below)
        settle.py change WISH
        settle.py remove WISH
+       settle.py sweep WISH    (what `remove` does, and all files that FOUND knows of, whoever wished them;
+                                nothing where FOUND knows of none)
 
 WISH holds any of
     files     path → {content, mode}
@@ -48,8 +50,8 @@ Wish = Mapping[str, Any]
 def main(action: str, argument: str) -> None:
     """Do one action and print what came of it."""
     wish = json.loads(argument)
-    changed = {"look": lambda _: [], "change": change, "remove": remove}[action](wish)
-    remains = list(stale(wish)) if action != "remove" else []
+    changed = {"look": lambda _: [], "change": change, "remove": remove, "sweep": sweep}[action](wish)
+    remains = list(stale(wish)) if action in {"look", "change"} else []
     sys.stdout.write(json.dumps({"stale": remains, "changed": changed}))
 
 
@@ -219,6 +221,16 @@ def remove(wish: Wish) -> list[str]:
     if any(path.startswith(UNITS) for path in files):
         output("systemctl", "daemon-reload")
     return [*units, *files]
+
+
+def sweep(wish: Wish) -> list[str]:
+    """Take back every file that was ever put here, and stop their units beside the wished ones."""
+    files = [place.name.replace("%", "/") for place in sorted(FOUND.glob("*%*"))]
+    if not files:
+        return []
+    paths = {f"/{file}": {} for file in files}
+    units = [Path(path).name for path in paths if path.startswith(UNITS) and DROP_INS not in path]
+    return remove({"files": paths, "units": [*wish.get("units", {}), *units]})
 
 
 def take_back(path: Path) -> None:
