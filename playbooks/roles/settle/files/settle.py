@@ -228,7 +228,7 @@ def sweep(wish: Wish) -> list[str]:
     files = [place.name.replace("%", "/") for place in sorted(FOUND.glob("*%*"))]
     if not files:
         return []
-    paths = {f"/{file}": {} for file in files}
+    paths: dict[str, dict[str, str]] = {f"/{file}": {} for file in files}
     units = [Path(path).name for path in paths if path.startswith(UNITS) and DROP_INS not in path]
     return remove({"files": paths, "units": [*wish.get("units", {}), *units]})
 
