@@ -55,7 +55,8 @@ faults: venv ## every fault of docs/faults.md that is made on real lab hosts, an
 
 bench: venv ## the figures of docs/benchmarks.md; fails above a limit
 	@$(python) -m tools.bootstrap
-	@$(python) -m tools.bench
+	@status=0; $(python) -m tools.bench || status=1; \
+	$(on_path) $(python) -m tests.lab.emulated.bench || status=1; exit $$status
 
 report: venv ## the plan of STACK on stdout, FORMAT=md by default, svg or json
 	@$(python) -m tools.report '$(STACK)' '$(or $(FORMAT),md)'

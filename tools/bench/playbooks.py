@@ -61,23 +61,25 @@ def seconds(playbooks: Sequence[Applied]) -> tuple[float, float]:
 
     Both go twice, and neither always first, so that a busy moment does not decide.
     """
-    taken = {_through_rackstack: 0.0, _plain: 0.0}
-    for way in (_plain, _through_rackstack, _through_rackstack, _plain):
+    taken = {through_rackstack: 0.0, plain: 0.0}
+    for way in (plain, through_rackstack, through_rackstack, plain):
         for inputs, outputs in reversed(playbooks):
             Playbook().delete(inputs, outputs, Silent())
         begin = time.perf_counter()
         for each in playbooks:
             way(each)
         taken[way] += time.perf_counter() - begin
-    return taken[_through_rackstack] / 2, taken[_plain] / 2
+    return taken[through_rackstack] / 2, taken[plain] / 2
 
 
-def _through_rackstack(applied: Applied) -> None:
+def through_rackstack(applied: Applied) -> None:
+    """Run a playbook as an `up` does."""
     inputs, outputs = applied
     Playbook().update(inputs, inputs, outputs, Silent())
 
 
-def _plain(applied: Applied) -> None:
+def plain(applied: Applied) -> None:
+    """Run a playbook as a person without Rackstack does."""
     inputs, outputs = applied
     with tempfile.TemporaryDirectory(dir=_MEMORY) as name, (STATE / "bench.log").open("w") as log:
         folder = Path(name)
