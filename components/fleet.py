@@ -18,8 +18,10 @@ from components.hosts.variables import Site
 from components.planned import PlannedFleet
 from components.plugin.resource import Ensured
 from components.readiness.completion import Completion
+from components.readiness.gates import proof
 from components.readiness.gates.kind import SECONDS, Gates
-from components.readiness.gates.planned import gated, wants
+from components.readiness.gates.planned import exchanges, gated, wants
+from components.readiness.gates.proof import Collectives
 from stacks import report
 from stacks.errors import PlanError
 
@@ -91,13 +93,14 @@ class Fleet(pulumi.ComponentResource):
         engine = self._playbook("engine", [prepare], budget.engine)
         checkpoint = self._playbook("checkpoint", [prepare], budget.checkpoint)
         access = self._playbook("access", [prepare], budget.access, self._entrance.access)
+        proved = self._proved(prepare, engine, access)
         # The door is there first, but a key that is rotated starts no rank again: its run is no input.
         serve = self._playbook(
             "serve",
             [engine, checkpoint],
             budget.serve,
             {"serve_api_key": engine_key},
-            behind=[access, *self._gates],
+            behind=[access, *self._gates, *proved],
         )
         return [serve, access]
 
@@ -113,6 +116,24 @@ class Fleet(pulumi.ComponentResource):
             "after": [prepare.out("run")],
         }
         return [Ensured(Gates, "gates", inputs, self._below, SECONDS)]
+
+    def _proved(self, prepare: Ensured, engine: Ensured, access: Ensured) -> list[Ensured]:
+        """Declare that the ranks reach each other, behind the door and with the engine that they will run."""
+        plan = self._plan
+        if not self._gates:
+            return []
+        inputs = {
+            "fleet": self._fleet,
+            "hosts": self._hosts,
+            "wants": self._addresses.apply(lambda addresses: wants(plan, addresses).model_dump(mode="json")),
+            "exchanges": self._known("serve").apply(
+                lambda known: [each.model_dump(mode="json") for each in exchanges(plan, *known)]
+            ),
+            "after": [prepare.out("run"), engine.out("run")],
+        }
+        own = pulumi.ResourceOptions(depends_on=[access])
+        opts = pulumi.ResourceOptions.merge(self._below, own)
+        return [Ensured(Collectives, "collectives", inputs, opts, proof.SECONDS)]
 
     def _playbook(
         self,

@@ -30,6 +30,13 @@ you are sure is wrong: keep the tool's output and file it; no switch lets an eng
 Once passed, a look compares only what is cheap: boot, driver, IMEX channel, state and rate of the network
 ports. What differs is drift (`drift: {tray-1: {gates: "boot is …, it was …"}}`), and `up` gates all again.
 While this fleet's own ranks hold the GPUs, their memory is where it belongs and no diagnostic run is made.
+
+When the engine is installed and before it starts, all its ranks exchange data once (the resource
+`collectives`): all-reduce and all-to-all by the engine's own torch, as the service's user, in a unit with a
+rank's limits and a rank's variables. What each received is checked. The first figures are the fleet's
+baseline (`pulumi stack export`, `baseline`, GB/s as nccl-tests counts), and later ones may be 10 % below;
+other ranks get another baseline, and so does `pulumi up --replace` of it. Ranks that run already are left
+alone. An engine that computes on cores exchanges by gloo: results are checked, ways and speeds are not.
 """
 
 

@@ -21,6 +21,7 @@ KINDS: Final = {
     "rack:gateway:Certificate": "components.gateway.certificate:Certificate",
     "rack:serving:ApiKey": "components.serving.key:ApiKey",
     "rack:readiness:Gates": "components.readiness.gates.kind:Gates",
+    "rack:readiness:Collectives": "components.readiness.gates.proof:Collectives",
     "rack:readiness:Completion": "components.readiness.completion:Completion",
 }
 

@@ -28,6 +28,7 @@ RECORDS = {
     "rack:gateway:Certificate": "keeps only the certificate, in the state",
     "rack:serving:ApiKey": "keeps only the key, in the state",
     "rack:readiness:Completion": "keeps only what was answered; its unit tests ask an engine",
+    "rack:readiness:Collectives": "keeps only figures; its unit tests hand it what ranks tell",
     "rack:readiness:Gates": "keeps only what was seen; its unit tests hand it what tools print",
 }
 """Kinds that make nothing outside the state, and what they keep."""

@@ -1,8 +1,8 @@
-"""By which way NCCL goes, and how fast: read from its own log and from nccl-tests. Pure.
+"""By which way NCCL goes, and how fast: read from its own log and from what the ranks measured. Pure.
 
 NCCL falls back to TCP without a word but in its log (NCCL_DEBUG=INFO). The words are those of NCCL 2.30.7:
-src/transport/{p2p,net,shm,nvls,coll_net}.cc, src/init.cc, src/mnnvl.cc, src/debug.cc. The table is that of
-nccl-tests 2.19.6, src/util.cu and doc/PERFORMANCE.md. Nobody here has run either on the hardware.
+src/transport/{p2p,net,shm,nvls,coll_net}.cc, src/init.cc, src/mnnvl.cc, src/debug.cc. What is measured is
+counted as nccl-tests 2.19.6 does (doc/PERFORMANCE.md). Nobody here has run it on the hardware.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from components.readiness.gates.refused import Check, Refused, merged
 from components.readiness.gates.sight import NotUnderstood
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping
 
-    from components.readiness.gates.sight import Said
+    from components.readiness.gates.trial import Exchange, Measured, Told
     from components.readiness.gates.wants import Engine, Wants
 
 _ENV: Final = "https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html"
@@ -27,7 +27,7 @@ TOLERANCE: Final = 0.1
 
 UNREAD: Final = Check(
     "collectives-answer",
-    "NCCL's log with its transports, and the table of nccl-tests",
+    "an end of all ranks, NCCL's log with its transports, and figures of every collective",
     (
         "NCCL failed: its first NCCL WARN names the cause",
         (
@@ -72,12 +72,12 @@ MASK: Final = Check(
 )
 RIGHT: Final = Check(
     "collectives-correct",
-    "right results: 0 values out of bounds",
+    "right results on every rank",
     (
         "a link or memory corrupts data: run `dcgmi diag -r 3`, look for Xid 74, 94, 95 and link errors",
         "a faulty NCCL for this topology: pin another (NCCL is a pin of the engine)",
     ),
-    "nccl-tests, src/util.cu (Out of bounds values)",
+    "components/readiness/gates/exchange.py, which knows what every rank must receive",
 )
 FAST: Final = Check(
     "collectives-bandwidth",
@@ -87,7 +87,7 @@ FAST: Final = Check(
         "another job uses the same links: run `up` again when it is quiet",
         (
             "driver, firmware or NCCL changed: where that is meant, take the new figure by replacing the "
-            "resource gates (`pulumi up --replace`)"
+            "resource collectives (`pulumi up --replace`)"
         ),
     ),
     "the fleet's own baseline; nccl-tests, doc/PERFORMANCE.md (busbw)",
@@ -101,11 +101,6 @@ _VIA: Final = re.compile(r"^(?:Channel|CollNet) \S+ : .* via (?P<via>[A-Z0-9]+/.
 _COMM: Final = re.compile(r"^comm \S+ rank \d+ nRanks (?P<ranks>\d+) nNodes (?P<nodes>\d+) ")
 _MASK: Final = re.compile(r"^MNNVL busId (?P<bus>\S+) .* healthMask (?P<mask>0x[0-9a-f]+)$")
 _NVLS: Final = re.compile(r"^(?:NVLS comm \S+ headRank|Connected NVLS tree)")
-_STARTING: Final = re.compile(r"^# Collective test starting: (?:\S*/)?(?P<name>\w+)_perf\S*\s*$")
-_BOUNDS: Final = re.compile(r"^# Out of bounds values\s*: (?P<wrong>\d+) (?:OK|FAILED)\s*$")
-_ROW: Final = re.compile(
-    r"^\s*(?P<size>\d+)\s+\d+\s+\S+\s+\S+\s+-?\d+\s+[\d.]+\s+[\d.]+\s+(?P<busbw>[\d.]+)\s"
-)
 
 MNNVL, P2P, SHM, SOCKET, IB = "P2P/MNNVL", "P2P", "SHM", "NET/Socket", "NET/IB"
 RDMA: Final = f"{IB}/GDRDMA"
@@ -130,33 +125,13 @@ class Log:
     masks: Mapping[str, int]
 
 
-@dataclass(frozen=True)
-class Measured:
-    """What nccl-tests measured.
-
-    Attributes:
-        collective: all_reduce, alltoall …
-        size: The largest message, in bytes.
-        busbw: Bus bandwidth there, out of place, in GB/s.
-        wrong: Values out of bounds, over all sizes.
-    """
-
-    collective: str
-    size: int
-    busbw: float
-    wrong: int
-
-
-def read_log(said: Said) -> Log:
+def read_log(text: str) -> Log:
     """Return what NCCL logged.
 
     Raises:
-        NotUnderstood: It failed, or names neither a communicator nor a transport.
+        NotUnderstood: It names no communicator or no transport.
     """
-    text = f"{said.out}\n{said.err}"
     warned = next((match["text"] for line in text.splitlines() if (match := _WARN.search(line))), "")
-    if said.code:
-        raise NotUnderstood(f"ended with exit status {said.code}: {warned or said.words}")
     told = [match["text"].strip() for line in text.splitlines() if (match := _INFO.search(line))]
     comms = [(int(match["ranks"]), int(match["nodes"])) for line in told if (match := _COMM.match(line))]
     ways = frozenset(_way(match["via"]) for line in told if (match := _VIA.match(line)))
@@ -169,52 +144,55 @@ def read_log(said: Said) -> Log:
     return Log(ranks, nodes, ways, any(_NVLS.match(line) for line in told), masks)
 
 
-def read_tests(said: Said) -> Measured:
-    """Return what one program of nccl-tests measured.
-
-    Raises:
-        NotUnderstood: It failed, or its table is of no known form.
-    """
-    lines = said.text().splitlines()
-    name = next((match["name"] for line in lines if (match := _STARTING.match(line))), None)
-    wrong = next((match["wrong"] for line in lines if (match := _BOUNDS.match(line))), None)
-    rows = [(int(match["size"]), float(match["busbw"])) for line in lines if (match := _ROW.match(line))]
-    if name is None or wrong is None or not rows:
-        raise NotUnderstood(
-            "printed no table of nccl-tests with its start, its rows and its count of values out of bounds"
-        )
-    size, busbw = max(rows)
-    return Measured(name, size, busbw, int(wrong))
-
-
 def judged(
-    engine: Engine, log: Said, tables: Sequence[Said], wants: Wants, baseline: Mapping[str, float]
+    exchange: Exchange, told: Mapping[str, Told], wants: Wants, baseline: Mapping[str, float]
 ) -> tuple[Refused, ...]:
     """Return what is wrong with the collectives of one engine.
 
     Args:
-        engine: Whose ranks.
-        log: What NCCL logged on all of them.
-        tables: What the programs of nccl-tests printed.
+        exchange: What its ranks did.
+        told: Host name → what its ranks told, of every host.
         wants: What the plan wants.
         baseline: Collective → bus bandwidth that this fleet had before, in GB/s; empty the first time.
     """
+    [engine] = [each for each in wants.engines if each.name == exchange.engine]
+    if failed := {host: each for host, each in told.items() if each.code}:
+        return merged(Refused(UNREAD, (host,), _failure(each)) for host, each in failed.items())
     refused: list[Refused] = []
-    try:
-        refused += ways(engine, read_log(log), wants)
-    except NotUnderstood as fault:
-        refused.append(Refused(UNREAD, tuple(engine.hosts), f"NCCL {fault}"))
-    for table in tables:
+    measured = [each for host in told.values() for each in host.measured]
+    if not measured:
+        refused.append(Refused(UNREAD, tuple(engine.hosts), "no rank told a figure"))
+    if exchange.backend == "nccl":
         try:
-            refused += speeds(engine, read_tests(table), wants, baseline)
+            refused += ways(engine, read_log("\n".join(each.log for each in told.values())), wants)
         except NotUnderstood as fault:
-            refused.append(Refused(UNREAD, tuple(engine.hosts), f"nccl-tests {fault}"))
+            refused.append(Refused(UNREAD, tuple(engine.hosts), f"NCCL {fault}"))
+    refused += [each for one in measured for each in wrong(engine, one)]
+    if exchange.backend == "nccl":
+        refused += speeds(engine, largest(measured), wants, baseline)
     return merged(refused)
+
+
+def _failure(told: Told) -> str:
+    warned = [match["text"] for line in told.log.splitlines() if (match := _WARN.search(line))]
+    return f"a rank ended with exit status {told.code}: {(warned or [told.error or 'it said nothing'])[0]}"
+
+
+def largest(measured: Iterable[Measured]) -> dict[str, Measured]:
+    """Return collective → what its largest message did."""
+    return {each.collective: each for each in sorted(measured, key=lambda each: each.size)}
+
+
+def wrong(engine: Engine, measured: Measured) -> Iterator[Refused]:
+    """Yield that ranks received what they must not."""
+    if measured.wrong:
+        seen = f"{measured.collective} of {measured.size} bytes gave {measured.wrong} wrong values"
+        yield Refused(RIGHT, tuple(engine.hosts), seen)
 
 
 def ways(engine: Engine, log: Log, wants: Wants) -> Iterator[Refused]:
     """Yield what is wrong with how the ranks of an engine reach each other."""
-    hosts, gpus = tuple(engine.hosts), len(engine.hosts) * wants.gpus
+    hosts, gpus = tuple(engine.hosts), engine.ranks
     if log.ranks != gpus:
         yield Refused(SIZE, hosts, f"NCCL has {log.ranks} ranks", f"{gpus}")
     allowed = _allowed(engine, wants)
@@ -233,28 +211,26 @@ def ways(engine: Engine, log: Log, wants: Wants) -> Iterator[Refused]:
 
 
 def speeds(
-    engine: Engine, measured: Measured, wants: Wants, baseline: Mapping[str, float]
+    engine: Engine, measured: Mapping[str, Measured], wants: Wants, baseline: Mapping[str, float]
 ) -> Iterator[Refused]:
-    """Yield what is wrong with what was measured.
+    """Yield what is slower than it must be.
 
     Args:
         engine: Whose ranks.
-        measured: What was measured.
+        measured: Collective → what was measured.
         wants: What the plan wants; its floors count before the baseline.
         baseline: Collective → bus bandwidth that this fleet had before, in GB/s; empty the first time.
     """
-    hosts, name = tuple(engine.hosts), measured.collective
-    if measured.wrong:
-        yield Refused(RIGHT, hosts, f"{name} gave {measured.wrong} values out of bounds")
-    usual = wants.floors.get(name, baseline.get(name))
-    if usual is not None and measured.busbw < usual * (1 - TOLERANCE):
-        whose = "documented floor" if name in wants.floors else "baseline of this fleet"
-        yield Refused(
-            FAST,
-            hosts,
-            f"{name} has {measured.busbw:g} GB/s at {measured.size} bytes",
-            f"{usual:g} GB/s ({whose}), less at most {TOLERANCE:.0%}",
-        )
+    for name, one in measured.items():
+        usual = wants.floors.get(name, baseline.get(name))
+        if usual is not None and one.busbw < usual * (1 - TOLERANCE):
+            whose = "documented floor" if name in wants.floors else "baseline of this fleet"
+            yield Refused(
+                FAST,
+                tuple(engine.hosts),
+                f"{name} has {one.busbw:g} GB/s at {one.size} bytes",
+                f"{usual:g} GB/s ({whose}), less at most {TOLERANCE:.0%}",
+            )
 
 
 def _way(via: str) -> str:

@@ -70,8 +70,8 @@ GATES: Final = (
     Gate("Settings", "what the gates above saw, and the plan", "engines on several hosts", settings.CHECKS),
     Gate(
         "Collectives",
-        "NCCL's log (`NCCL_DEBUG=INFO`), nccl-tests",
-        f"{_BOTH}; a log that is given is judged, and no step runs NCCL on the hosts yet",
+        "NCCL's log (`NCCL_DEBUG=INFO`), all-reduce and all-to-all of all ranks by the engine's own torch",
+        f"{_BOTH}; after the engine is installed, while none of its ranks runs",
         collectives.CHECKS,
     ),
 )

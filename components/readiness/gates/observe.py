@@ -25,6 +25,7 @@ T = TypeVar("T")
 
 PROGRAM: Final = Path(__file__).parent / "collect.py"
 PEEK_SECONDS: Final = 15.0
+LATE: Final = "it gave no answer within {seconds}; see what its driver does (`nvidia-smi` there)"
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ class Peek:
 
 def peeks(hosts: Sequence[HostRecord], stop: threading.Event) -> dict[str, Peek | EffectError]:
     """Return host name → what is cheap to see of it, or why it is not seen."""
-    return _of_each(hosts, _peek, PEEK_SECONDS, stop)
+    return of_each(hosts, lambda host: _peek(host, PEEK_SECONDS), PEEK_SECONDS, stop, LATE)
 
 
 def sights(
@@ -64,13 +65,13 @@ def sights(
     clocks = peeks(hosts, stop)
     left = max(1.0, seconds - (time.monotonic() - began))
 
-    def look(host: HostRecord, patience: float) -> Sight:
+    def look(host: HostRecord) -> Sight:
         peek = clocks[host.name]
         if isinstance(peek, EffectError):
             raise peek
-        return _look(host, wants, peek, patience)
+        return _look(host, wants, peek, left)
 
-    return _of_each(hosts, look, left, stop)
+    return of_each(hosts, look, left, stop, LATE)
 
 
 def _peek(host: HostRecord, seconds: float) -> Peek:
@@ -100,20 +101,32 @@ def _ask(host: HostRecord, seconds: float, *words: str) -> dict[str, Any]:
     return found
 
 
-def _of_each(
-    hosts: Sequence[HostRecord], ask: Callable[[HostRecord, float], T], seconds: float, stop: threading.Event
+def of_each(
+    hosts: Sequence[HostRecord],
+    ask: Callable[[HostRecord], T],
+    seconds: float,
+    stop: threading.Event,
+    late: str,
 ) -> dict[str, T | EffectError]:
-    """Ask all hosts at the same time; what one does not answer holds nobody up."""
+    """Ask all hosts at the same time; what one does not answer holds nobody up.
+
+    Args:
+        hosts: Whom to ask.
+        ask: What to ask.
+        seconds: How long to wait.
+        stop: Set when nobody wants to wait any longer.
+        late: What is said of a host that gave no answer by then; `{seconds}` in it is the time.
+    """
 
     def asker(host: HostRecord) -> Callable[[], T | EffectError]:
         def answer() -> T | EffectError:
             try:
-                return ask(host, seconds)
+                return ask(host)
             except EffectError as fault:
                 return fault
 
         return answer
 
     found = in_parallel(((host.name, asker(host)) for host in hosts), seconds, stop)
-    late = Refusal(f"it gave no answer within {seconds:.0f} s; see what its driver does (`nvidia-smi` there)")
-    return {host.name: found.get(host.name, late) for host in hosts}
+    none = Refusal(late.format(seconds=f"{seconds:.0f} s"))
+    return {host.name: found.get(host.name, none) for host in hosts}

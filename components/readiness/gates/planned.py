@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from components.readiness.gates.trial import Exchange, Member
 from components.readiness.gates.wants import Engine, Wants
-from stacks.planning.commands import text
+from stacks.planning.commands import commands, text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -46,10 +47,43 @@ def wants(plan: FleetPlan, addresses: Mapping[str, str]) -> Wants:
     )
 
 
+def exchanges(
+    plan: FleetPlan, addresses: Mapping[str, str], own: Mapping[str, Mapping[str, str]]
+) -> list[Exchange]:
+    """Return what the ranks of each engine do to prove that they reach each other.
+
+    Args:
+        plan: A fleet over NVLink or RDMA.
+        addresses: Host name → address that the other members reach.
+        own: Host name → variables of its rank that only the host could tell.
+    """
+    environments = {(each.group, each.host): dict(each.env) for each in commands(plan, addresses, own)}
+    return [
+        Exchange(
+            engine=group.name,
+            backend="gloo" if plan.engine.variant == "cpu" else "nccl",
+            python=f"{plan.engine.home}/bin/python",
+            address=addresses[group.head.host],
+            port=group.ports.rendezvous,
+            members=[
+                Member(
+                    host=rank.host,
+                    first=sum(len(before.seats) for before in group.ranks[:index]),
+                    local=len(rank.seats),
+                    environment=environments[group.name, rank.host],
+                )
+                for index, rank in enumerate(group.ranks)
+            ],
+        )
+        for group in plan.groups
+    ]
+
+
 def _engine(group: EngineGroup, gpus: int) -> Engine:
     return Engine(
         name=group.name,
         hosts=list(dict.fromkeys(rank.host for rank in group.ranks)),
+        ranks=sum(len(rank.seats) for rank in group.ranks),
         spans=group.parallel.tensor_parallel > gpus,
         transfers=group.ports.side_channel is not None,
         flags={option.name: option.value for option in group.options},

@@ -69,11 +69,14 @@ def test_over_rdma_no_rank_starts_before_the_gates_and_each_gets_its_hosts_own_i
     gates = seen["rack:readiness:Gates", "gates"]
     assert gates["wants"]["fabric"] == "rdma"
     assert gates["after"] == ["1.1"]
+    [exchange] = seen["rack:readiness:Collectives", "collectives"]["exchanges"]
+    assert (exchange["backend"], [each["first"] for each in exchange["members"]]) == ("nccl", [0, 8])
+    assert exchange["members"][0]["environment"].items() >= ENVIRONMENT.items()
     for own in seen["rack:hosts:Playbook", "serve"]["host_variables"].values():
         assert own["serve_env"].items() >= ENVIRONMENT.items()
 
 
 def test_the_lab_has_no_gates(monkeypatch: pytest.MonkeyPatch) -> None:
     seen = _declared(planned("lab"), monkeypatch)
-    assert not [name for kind, name in seen if kind == "rack:readiness:Gates"]
+    assert not {"rack:readiness:Gates", "rack:readiness:Collectives"} & {kind for kind, _ in seen}
     assert ("rack:hosts:Playbook", "serve") in seen

@@ -1,4 +1,4 @@
-"""What follows from NCCL's own log and from nccl-tests, by case file."""
+"""What follows from NCCL's own log and from what the ranks measured, by case file."""
 
 from pathlib import Path
 from typing import Any
@@ -6,40 +6,43 @@ from typing import Any
 import pytest
 import yaml
 
-from components.readiness.gates.collectives import judged, read_log, read_tests
+from components.readiness.gates.collectives import judged, read_log
 from components.readiness.gates.fabric import decoded, faults
-from components.readiness.gates.sight import Said
+from components.readiness.gates.trial import Exchange, Measured, Member, Told
+from components.readiness.gates.wants import Wants
 from tests.factories.sights import wants
 
 CASES = Path(__file__).parents[4] / "cases" / "readiness" / "gates" / "collectives.yaml"
-# The columns of src/util.cu; what stands after # but the name of the program is not read.
-HEAD = """\
-# nccl-tests version 2.19.6 nccl-headers=23007 nccl-library=23007
-# Collective test starting: {name}_perf
-#
-#       size         count      type   redop    root     time   algbw   busbw  #wrong     time   algbw   busbw
-           8             2     float     sum      -1    15.21    0.00    0.00       0    15.10    0.00    0.00
-"""
-ROW = "  {size}    2147483648     float     sum      -1  18515.0  463.94  {busbw}       0  18500.0  464.32\n"
-FOOT = "# Out of bounds values : {wrong} {verdict}\n# Avg bus bandwidth    : 405.5\n#\n"
+WELL = {"all_reduce": [1073741824, 811.0, 0], "alltoall": [1073741824, 640.5, 0]}
 
 
-def _table(name: str, size: int, busbw: float, wrong: int) -> Said:
-    fields = {
-        "name": name,
-        "size": size,
-        "busbw": busbw,
-        "wrong": wrong,
-        "verdict": "FAILED" if wrong else "OK",
-    }
-    return Said(code=0, out=(HEAD + ROW + FOOT).format(**fields))
+def _exchange(wanted: Wants, backend: Any) -> Exchange:
+    [engine] = wanted.engines
+    each = engine.ranks // len(engine.hosts)
+    members = [
+        Member(host=host, first=index * each, local=each, environment={})
+        for index, host in enumerate(engine.hosts)
+    ]
+    return Exchange(
+        engine="serve", backend=backend, python="python", address="10.0.0.1", port=29501, members=members
+    )
 
 
-def _log(case: dict[str, Any]) -> Said:
+def _log(case: dict[str, Any]) -> str:
     lines = [f"tray-0:4711:4720 [0] NCCL INFO {line}" for line in case.get("log", [])]
     if "warn" in case:
         lines.append(f"tray-0:4711:4720 [0] mnnvl.cc:88 (ncclMnnvlCheck) NCCL WARN {case['warn']}")
-    return Said(code=case.get("code", 0), out="\n".join(lines))
+    return "\n".join(lines)
+
+
+def _told(case: dict[str, Any], hosts: list[str]) -> dict[str, Told]:
+    figures = [
+        Measured(collective=name, size=size, busbw=busbw, wrong=wrong)
+        for name, (size, busbw, wrong) in case.get("measured", WELL).items()
+    ]
+    quiet = Told(code=0, log="", measured=[], error="")
+    head = Told(code=case.get("code", 0), log=_log(case), measured=figures, error=case.get("error", ""))
+    return {host: head if host == hosts[0] else quiet for host in hosts}
 
 
 def _cases() -> list[Any]:
@@ -49,24 +52,13 @@ def _cases() -> list[Any]:
 @pytest.mark.parametrize("case", _cases())
 def test_the_verdict(case: dict[str, Any]) -> None:
     wanted = wants(case.get("fabric", "nvlink"), **case.get("wants", {}))
-    tables = [_table(name, *row) for name, row in case.get("tests", {}).items()]
-    tables += [Said(code=0, out=case["table"])] if "table" in case else []
-    verdict = judged(wanted.engines[0], _log(case), tables, wanted, case.get("baseline", {}))
+    exchange = _exchange(wanted, case.get("backend", "nccl"))
+    verdict = judged(exchange, _told(case, wanted.engines[0].hosts), wanted, case.get("baseline", {}))
     said = [each.sentence.partition("; likely, in this order: ")[0] for each in verdict]
     assert said == case.get("refused", [])
     assert [each.check.id for each in verdict] == case.get("breaks", [])
     if "nvls" in case:
         assert read_log(_log(case)).nvls is case["nvls"]
-
-
-def test_of_a_table_the_largest_message_counts() -> None:
-    measured = read_tests(_table("alltoall", 1 << 33, 640.5, 0))
-    assert (measured.collective, measured.size, measured.busbw, measured.wrong) == (
-        "alltoall",
-        1 << 33,
-        640.5,
-        0,
-    )
 
 
 def test_a_mask_is_decoded_by_its_fields_and_not_by_its_bits() -> None:

@@ -1,0 +1,157 @@
+"""The resource kind `rack:readiness:Collectives`: ranks reach each other, rightly and as fast as before."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from pydantic import Field
+
+from components.hosts.record import HostRecord  # noqa: TC001 -- pydantic reads it at run time
+from components.plugin.kind import Inputs, Kind, Outputs, Seen, new_incarnation
+from components.readiness.gates.trial import Exchange  # noqa: TC001 -- pydantic reads it at run time
+from components.readiness.gates.wants import Wants  # noqa: TC001 -- pydantic reads it at run time
+from stacks.errors import EffectError, Incomplete, Refusal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    from components.plugin.kind import Run
+    from components.readiness.gates.trial import Told
+
+SECONDS: Final = 900.0
+"""For all engines together; ranks that do not come are waited for five minutes."""
+Speeds = dict[str, dict[str, float]]
+"""Engine → collective → bus bandwidth in GB/s."""
+
+
+class CollectivesInputs(Inputs):
+    """Whose ranks exchange what.
+
+    Attributes:
+        fleet: The fleet's id.
+        hosts: The hosts in rank order.
+        wants: What the plan wants of them.
+        exchanges: What the ranks of each engine do.
+        after: Nonces of what changed hosts before: a new run there is proved again.
+    """
+
+    fleet: str
+    hosts: list[HostRecord] = Field(min_length=1)
+    wants: Wants
+    exchanges: list[Exchange]
+    after: list[str]
+
+
+class CollectivesOutputs(Outputs):
+    """How fast they were.
+
+    Attributes:
+        baseline: Engine → collective → bus bandwidth in GB/s when it was first measured with these ranks.
+        measured: The same, the last time.
+    """
+
+    baseline: Speeds
+    measured: Speeds
+
+
+class Collectives(Kind[CollectivesInputs, CollectivesOutputs]):
+    """All ranks run all-reduce and all-to-all in the engine's environment before the engine starts."""
+
+    token = "rack:readiness:Collectives"  # noqa: S105 -- a type token, no secret
+    inputs = CollectivesInputs
+    outputs = CollectivesOutputs
+
+    def identity(self, inputs: CollectivesInputs) -> str:
+        """Return the proof's name."""
+        return f"{inputs.fleet}-collectives"
+
+    def create(self, inputs: CollectivesInputs, run: Run) -> CollectivesOutputs:
+        """Run all collectives and judge; fails with every refusal at once."""
+        empty = CollectivesOutputs(incarnation=new_incarnation(), baseline={}, measured={})
+        return _proved(inputs, empty, run)
+
+    def read(
+        self, inputs: CollectivesInputs, outputs: CollectivesOutputs, run: Run
+    ) -> Seen[CollectivesOutputs]:
+        """See nothing: what a proof was about is compared by the gates, and ranks hold the GPUs by then."""
+        del inputs, run
+        return Seen(outputs, {})
+
+    def update(
+        self, old: CollectivesInputs, new: CollectivesInputs, outputs: CollectivesOutputs, run: Run
+    ) -> CollectivesOutputs:
+        """Prove again; other ranks have a baseline of their own."""
+        same = _ranks(old) == _ranks(new)
+        before = outputs if same else outputs.model_copy(update={"baseline": {}, "measured": {}})
+        try:
+            return _proved(new, before, run)
+        except Refusal as refusal:
+            # A plain refusal would leave the old proof in state as if it still held.
+            raise Incomplete([str(refusal)], before.model_copy(update={"measured": {}})) from None
+
+    def delete(self, inputs: CollectivesInputs, outputs: CollectivesOutputs, run: Run) -> None:
+        """Leave everything: a proof holds nothing."""
+        del inputs, outputs, run
+
+    def bundle(
+        self, inputs: CollectivesInputs, found: Mapping[str, str], clean: Callable[[str], str]
+    ) -> Path:
+        """Keep what all hosts show."""
+        from components import bundles  # noqa: PLC0415 -- only a failure needs it
+
+        return bundles.write(inputs.fleet, "collectives", inputs.hosts, found, clean)
+
+
+def _proved(inputs: CollectivesInputs, before: CollectivesOutputs, run: Run) -> CollectivesOutputs:
+    """Return how fast the ranks are.
+
+    Raises:
+        Refusal: Something is not as it must be; a line for each.
+    """
+    from components.readiness.gates import trial  # noqa: PLC0415 -- a preview needs none of it
+
+    if holders := trial.held_by(inputs.hosts, run.stop):
+        run.note(
+            f"ranks of this fleet run on {', '.join(holders)} and hold the GPUs, so collectives are not run "
+            "now; what was measured before stands"
+        )
+        return before
+    measured, faults = _measured(inputs, before.baseline, run)
+    if run.stop.is_set():
+        raise Refusal("the collectives were interrupted; run `pulumi up` again")
+    if faults:
+        raise Refusal("\n".join(faults))
+    return before.model_copy(update={"baseline": measured | before.baseline, "measured": measured})
+
+
+def _measured(inputs: CollectivesInputs, baseline: Speeds, run: Run) -> tuple[Speeds, list[str]]:
+    from components.readiness.gates import trial  # noqa: PLC0415 -- a preview needs none of it
+    from components.readiness.gates.collectives import judged, largest  # noqa: PLC0415 -- as above
+
+    seconds = min(SECONDS, run.deadline or SECONDS) / len(inputs.exchanges)
+    measured: Speeds = {}
+    faults: list[str] = []
+    for exchange in inputs.exchanges:
+        run.progress(f"{exchange.world} ranks of {exchange.engine} exchange data by {exchange.backend}")
+        answers = trial.run(exchange, inputs.hosts, seconds, run.stop)
+        silent = {host: answer for host, answer in answers.items() if isinstance(answer, EffectError)}
+        faults += [f"{host}: {fault}" for host, fault in silent.items()]
+        told: dict[str, Told] = {
+            host: answer for host, answer in answers.items() if not isinstance(answer, EffectError)
+        }
+        if silent:
+            continue
+        refused = judged(exchange, told, inputs.wants, baseline.get(exchange.engine, {}))
+        faults += [each.sentence for each in refused]
+        figures = largest(each for host in told.values() for each in host.measured)
+        measured[exchange.engine] = {name: each.busbw for name, each in figures.items()}
+    return measured, faults
+
+
+def _ranks(inputs: CollectivesInputs) -> list[tuple[str, str, list[tuple[str, int]]]]:
+    """Return what a baseline is of: engines, backends and where their ranks are."""
+    return [
+        (each.engine, each.backend, [(member.host, member.local) for member in each.members])
+        for each in inputs.exchanges
+    ]

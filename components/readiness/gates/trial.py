@@ -1,0 +1,192 @@
+"""All ranks of an engine exchange data once, in the engine's own environment; nothing of it stays."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Literal
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from components.hosts.markers import UNIT as RANK
+from components.readiness.gates.observe import of_each
+from stacks.errors import EffectError, Refusal
+
+if TYPE_CHECKING:
+    import threading
+    from collections.abc import Sequence
+
+    from components.hosts.record import HostRecord
+    from components.hosts.ssh import Answer
+
+_FROZEN = ConfigDict(frozen=True, extra="forbid", strict=True, defer_build=True)
+PROGRAM: Final = Path(__file__).parent / "exchange.py"
+UNIT: Final = "rackstack-collectives.service"
+"""Its name gives it the limits of a rank (role limits)."""
+CACHE: Final = "/var/cache/rackstack"
+ASK_SECONDS: Final = 15.0
+LATE: Final = f"it came to no end within {{seconds}}; see `journalctl -u {UNIT}` there"
+_MARGIN: Final = 15.0
+"""Seconds by which the unit ends before nobody waits for it any more."""
+
+
+class Member(BaseModel):
+    """One host of an engine.
+
+    Attributes:
+        host: Its name.
+        first: World rank of its first GPU.
+        local: Ranks on it.
+        environment: What its rank is started with.
+    """
+
+    model_config = _FROZEN
+
+    host: str
+    first: int
+    local: int
+    environment: dict[str, str]
+
+
+class Exchange(BaseModel):
+    """What the ranks of one engine do.
+
+    Attributes:
+        engine: serve, prefill or decode.
+        backend: nccl, or gloo for an engine that computes on cores.
+        python: The engine's own Python on every host.
+        address: Where the ranks meet: the head's address among the members.
+        port: TCP port there.
+        members: Its hosts in rank order.
+    """
+
+    model_config = _FROZEN
+
+    engine: str
+    backend: Literal["nccl", "gloo"]
+    python: str
+    address: str
+    port: int
+    members: list[Member]
+
+    @property
+    def world(self) -> int:
+        """Return how many ranks there are."""
+        return sum(member.local for member in self.members)
+
+
+class Measured(BaseModel):
+    """What one collective did with messages of one size.
+
+    Attributes:
+        collective: all_reduce or alltoall.
+        size: Bytes of a rank's message.
+        busbw: Bus bandwidth in GB/s, as nccl-tests counts it.
+        wrong: Values that are not what they must be, over all ranks.
+    """
+
+    model_config = _FROZEN
+
+    collective: str
+    size: int
+    busbw: float
+    wrong: int
+
+
+class Told(BaseModel):
+    """What the ranks of one host told.
+
+    Attributes:
+        code: Exit status of the first that failed; 0: none did.
+        log: NCCL's lines that tell its way.
+        measured: What was measured; only the first host knows.
+        error: The last lines of what failed.
+    """
+
+    model_config = _FROZEN
+
+    code: int
+    log: str
+    measured: list[Measured]
+    error: str
+
+
+def held_by(hosts: Sequence[HostRecord], stop: threading.Event) -> list[str]:
+    """Return the hosts on which ranks of this fleet run already.
+
+    Raises:
+        Refusal: A host does not say.
+    """
+    question = f"systemctl is-active --quiet {RANK}"
+    found = of_each(hosts, lambda host: _run(host, question, ASK_SECONDS), ASK_SECONDS, stop, LATE)
+    silent = [f"{name}: {answer}" for name, answer in found.items() if isinstance(answer, EffectError)]
+    if silent:
+        raise Refusal("\n".join(silent))
+    return [name for name, answer in found.items() if not isinstance(answer, EffectError) and not answer.code]
+
+
+def run(
+    exchange: Exchange, hosts: Sequence[HostRecord], seconds: float, stop: threading.Event
+) -> dict[str, Told | EffectError]:
+    """Return host name → what its ranks told, or why they told nothing.
+
+    Args:
+        exchange: What they do.
+        hosts: The hosts of the fleet.
+        seconds: How long it may take.
+        stop: Set when nobody wants to wait any longer.
+    """
+    members = {member.host: member for member in exchange.members}
+    concerned = [host for host in hosts if host.name in members]
+
+    def ask(host: HostRecord) -> Told:
+        answer = _run(host, command(exchange, members[host.name], seconds), seconds, PROGRAM)
+        return _told(host, answer)
+
+    return of_each(concerned, ask, seconds, stop, LATE)
+
+
+def command(exchange: Exchange, member: Member, seconds: float) -> str:
+    """Return what runs the program of its standard input in a unit of its own, whatever ran there before."""
+    job = {
+        "backend": exchange.backend,
+        "address": exchange.address,
+        "port": exchange.port,
+        "world": exchange.world,
+        "first": member.first,
+        "local": member.local,
+    }
+    environment = {"HOME": CACHE, **member.environment, "NCCL_DEBUG": "INFO"}
+    properties = {
+        "User": "rackstack",
+        "Group": "rackstack",
+        "CacheDirectory": Path(CACHE).name,
+        "WorkingDirectory": CACHE,
+        "PrivateTmp": "yes",
+        "NoNewPrivileges": "yes",
+        "RuntimeMaxSec": f"{max(1.0, seconds - _MARGIN):.0f}",
+    }
+    words = ["systemd-run", "--quiet", "--wait", "--pipe", "--collect", f"--unit={UNIT}"]
+    words += [f"--property={key}={value}" for key, value in properties.items()]
+    words += [f"--setenv={key}={value}" for key, value in environment.items()]
+    words += [exchange.python, "-", json.dumps(job)]
+    return f"systemctl stop {UNIT} 2>/dev/null; {shlex.join(words)}"
+
+
+def _told(host: HostRecord, answer: Answer) -> Told:
+    try:
+        return Told.model_validate_json(answer.out)
+    except ValidationError:
+        last = (answer.err.strip().splitlines() or [f"it ended with status {answer.code}"])[-1]
+        raise Refusal(
+            f"the ranks of host {host.name} told nothing that can be read: {last}; "
+            f"see `journalctl -u {UNIT}` there"
+        ) from None
+
+
+def _run(host: HostRecord, line: str, seconds: float, program: Path | None = None) -> Answer:
+    from components.hosts import ssh  # noqa: PLC0415 -- brings paramiko, which a preview does not need
+
+    stdin = program.read_text(encoding="utf-8") if program else ""
+    return ssh.run(host, line, deadline=seconds, stdin=stdin)

@@ -1,0 +1,133 @@
+"""The collectives as a resource: hosts that functions play."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from components.hosts import ssh
+from components.readiness.gates.proof import Collectives, CollectivesInputs, CollectivesOutputs
+from components.readiness.gates.trial import Exchange, Member
+from stacks.errors import Incomplete, Refusal, Unreachable
+from tests.factories.hosts import host
+from tests.factories.run import FakeRun
+from tests.factories.sights import wants
+
+if TYPE_CHECKING:
+    from components.hosts.record import HostRecord
+
+WANTS = wants("nvlink")
+HOSTS = [host(name, address=address) for name, address in WANTS.addresses.items()]
+MEMBERS = [
+    Member(host=each.name, first=index * 4, local=4, environment={"GLOO_SOCKET_IFNAME": "eth0"})
+    for index, each in enumerate(HOSTS)
+]
+EXCHANGE = Exchange(
+    engine="serve",
+    backend="nccl",
+    python="/opt/engine/bin/python",
+    address="10.0.0.1",
+    port=29501,
+    members=MEMBERS,
+)
+INPUTS = CollectivesInputs(fleet="f", hosts=HOSTS, wants=WANTS, exchanges=[EXCHANGE], after=["1"])
+LOG = (
+    "a:1:2 [0] NCCL INFO comm 0x5 rank 0 nRanks 8 nNodes 1 localRanks 8 localRank 0 MNNVL 1\n"
+    "a:1:2 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[1] via P2P/MNNVL"
+)
+
+
+class Hosts:
+    """Plays hosts: how fast they are, on which of them ranks run, and who is silent."""
+
+    def __init__(self) -> None:
+        self.busbw = 800.0
+        self.held: set[str] = set()
+        self.silent: set[str] = set()
+        self.commands: list[list[str]] = []
+
+    def run(self, record: HostRecord, command: str, *, deadline: float, stdin: str) -> ssh.Answer:
+        """Answer as the host does."""
+        assert deadline > 0
+        if "is-active" in command:
+            return ssh.Answer(0 if record.name in self.held else 3, "", "")
+        assert "def take_part" in stdin
+        if record.name in self.silent:
+            raise Unreachable(f"host {record.name} did not answer over SSH")
+        self.commands.append(shlex.split(command.partition("; ")[2]))
+        measured = [{"collective": "all_reduce", "size": 8, "busbw": self.busbw, "wrong": 0}]
+        head = record.name == "tray-0"
+        told: dict[str, Any] = {
+            "code": 0,
+            "log": LOG if head else "",
+            "measured": measured * head,
+            "error": "",
+        }
+        return ssh.Answer(0, json.dumps(told), "")
+
+
+@pytest.fixture
+def hosts(monkeypatch: pytest.MonkeyPatch) -> Hosts:
+    hosts = Hosts()
+    monkeypatch.setattr(ssh, "run", hosts.run)
+    return hosts
+
+
+def _proved() -> CollectivesOutputs:
+    return Collectives().create(INPUTS, FakeRun())
+
+
+def test_the_first_figures_are_the_baseline_and_every_host_knows_its_ranks(hosts: Hosts) -> None:
+    proved = _proved()
+    assert proved.baseline == proved.measured == {"serve": {"all_reduce": 800.0}}
+    jobs = sorted((json.loads(words[-1]) for words in hosts.commands), key=lambda job: int(job["first"]))
+    assert [(job["first"], job["local"], job["world"]) for job in jobs] == [(0, 4, 8), (4, 4, 8)]
+    assert {"--setenv=GLOO_SOCKET_IFNAME=eth0", "--setenv=NCCL_DEBUG=INFO"} <= set(hosts.commands[0])
+    assert hosts.commands[0][-3:-1] == ["/opt/engine/bin/python", "-"]
+
+
+def test_what_is_slower_than_the_baseline_is_refused_and_stays_unproved(hosts: Hosts) -> None:
+    proved = _proved()
+    hosts.busbw = 790.0
+    again = Collectives().update(INPUTS, INPUTS, proved, FakeRun())
+    assert (again.baseline, again.measured) == (proved.baseline, {"serve": {"all_reduce": 790.0}})
+    hosts.busbw = 700.0
+    with pytest.raises(Incomplete, match=r"all_reduce has 700 GB/s at 8 bytes, wanted is 800 GB/s") as unwell:
+        Collectives().update(INPUTS, INPUTS, again, FakeRun())
+    assert isinstance(unwell.value.outputs, CollectivesOutputs)
+    assert (unwell.value.outputs.baseline, unwell.value.outputs.measured) == (proved.baseline, {})
+
+
+def test_other_ranks_have_a_baseline_of_their_own(hosts: Hosts) -> None:
+    proved = _proved()
+    hosts.busbw = 100.0
+    members = [each.model_copy(update={"first": index * 2, "local": 2}) for index, each in enumerate(MEMBERS)]
+    old = INPUTS.model_copy(update={"exchanges": [EXCHANGE.model_copy(update={"members": members})]})
+    assert Collectives().update(old, INPUTS, proved, FakeRun()).baseline == {"serve": {"all_reduce": 100.0}}
+
+
+def test_ranks_that_run_already_are_left_alone(hosts: Hosts) -> None:
+    proved = _proved()
+    hosts.held, hosts.busbw = {"tray-1"}, 1.0
+    hosts.commands.clear()
+    run = FakeRun()
+    assert Collectives().update(INPUTS, INPUTS, proved, run) == proved
+    assert hosts.commands == []
+    assert any("ranks of this fleet run on tray-1 and hold the GPUs" in line for line in run.said)
+
+
+def test_a_host_that_is_silent_is_named(hosts: Hosts) -> None:
+    hosts.silent = {"tray-1"}
+    with pytest.raises(Refusal, match=r"^tray-1: host tray-1 did not answer over SSH$"):
+        _proved()
+
+
+def test_a_look_asks_nobody_and_the_end_leaves_everything(hosts: Hosts) -> None:
+    proved = _proved()
+    hosts.commands.clear()
+    assert Collectives().read(INPUTS, proved, FakeRun()).drift == {}
+    Collectives().delete(INPUTS, proved, FakeRun())
+    assert hosts.commands == []
