@@ -45,6 +45,7 @@ def host(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> Host:
     made = Host()
     monkeypatch.setattr(packages, "run", made.run)
     monkeypatch.setattr(packages, "FOUND", tmp_path / "found.json")
+    monkeypatch.setattr(packages, "PROGRAM", tmp_path / "packages.py")
     monkeypatch.setattr(packages, "PREFERENCES", f"{tmp_path}/60-")
     return made
 
@@ -123,12 +124,14 @@ def test_the_way_back_leads_to_what_was_found(host: Host) -> None:
     assert packages.ensure(wish) == ""
     host.there = "old hold installed 2-1\nfree hold installed 2-1\nnew hold installed 2-1\n"
     host.said.clear()
+    packages.PROGRAM.touch()
     assert packages.release(list(wish), stay=False) is True
+    assert not packages.PROGRAM.exists()
     assert host.said[1:] == [
         ("apt-mark", "unhold", "free", "new"),
         (*packages.APT, "--allow-change-held-packages", "purge", "new"),
     ]
-    assert json.loads(packages.FOUND.read_text()) == {}
+    assert not packages.FOUND.exists()
 
 
 def test_drivers_that_are_kept_only_lose_their_hold(host: Host) -> None:

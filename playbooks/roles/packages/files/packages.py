@@ -19,6 +19,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 FOUND = Path("/var/lib/rackstack/packages.json")
+PROGRAM = Path("/run/rackstack-packages.py")  # this file, where an installation of minutes has it
 PREFERENCES = Path("/etc/apt/preferences.d/60-rackstack-")
 HELD = "hold"
 SHOWN = 4  # versions of a source in a sentence
@@ -157,8 +158,11 @@ def release(names: list[str], *, stay: bool) -> bool:
         run(*APT, "--allow-change-held-packages", "purge", *gone)
     for name in names:
         Path(f"{PREFERENCES}{name}.pref").unlink(missing_ok=True)
-    if ours:
-        FOUND.write_text(json.dumps({k: v for k, v in found.items() if k not in ours}), encoding="utf-8")
+    PROGRAM.unlink(missing_ok=True)
+    if left := {name: before for name, before in found.items() if name not in ours}:
+        FOUND.write_text(json.dumps(left), encoding="utf-8")
+    else:
+        FOUND.unlink(missing_ok=True)
     return bool(free or gone)
 
 

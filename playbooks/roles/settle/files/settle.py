@@ -218,6 +218,8 @@ def remove(wish: Wish) -> list[str]:
     files = [path for path in wish.get("files", {}) if Path(path).exists()]
     for path in files:
         take_back(Path(path))
+    if FOUND.is_dir() and not any(FOUND.iterdir()):
+        FOUND.rmdir()
     if any(path.startswith(UNITS) for path in files):
         output("systemctl", "daemon-reload")
     return [*units, *files]
