@@ -32,7 +32,8 @@ pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.usefixtures("kept")
 MEMORY_MIB = 4096
 DRIVER = "dpkg-query --show --showformat '${Version} ${db:Status-Want}' nvidia-driver-580-open"
 TRACES = (
-    "find /etc /opt /run /var/lib /usr/local -name '*rackstack*' ! -path '/etc/ssh/*' ! -path /var/lib/rackstack;"
+    "find /etc /opt /run /var/lib /usr/local -name '*rackstack*'"
+    " ! -path '/etc/ssh/*' ! -path /var/lib/rackstack;"
     " find /var/lib/rackstack -mindepth 1 -maxdepth 1 ! -name checkpoints;"
     " apt-mark showhold; nft list tables; systemctl list-unit-files --no-legend 'rackstack*'"
 )

@@ -1,6 +1,5 @@
 """Packages at exact releases: what is stale, which version is chosen, what is said where there is none."""
 
-import json
 from typing import Any
 
 import pytest
