@@ -91,6 +91,7 @@ KeyFile = Annotated[
     ),
 ]
 Kept = Literal["checkpoint", "drivers"]
+Nic = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,31}$")]
 
 
 class LabMachines(Value):
@@ -109,6 +110,28 @@ class Storage(Value):
     """Where the hosts read the checkpoint from."""
 
     read: Speed = Field(description="sequential read speed of one host", examples=["8 GB/s"])
+
+
+class Place(Value):
+    """Where a machine stands, as whoever installed it says."""
+
+    rack: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,39}$")] | None = Field(
+        default=None, description="the rack, by its name", examples=["r7"]
+    )
+    tray: Annotated[int, Field(ge=0, le=MOST)] | None = Field(
+        default=None, description="its place in the rack", examples=[3]
+    )
+    clique: Annotated[int, Field(ge=0, lt=2**32)] | None = Field(
+        default=None,
+        description="the NVLink clique of its GPUs, CliqueId of `nvidia-smi -q`",
+        examples=[32766],
+    )
+
+    @property
+    def words(self) -> str:
+        """Return what is said of it."""
+        said = {"rack": self.rack, "tray": self.tray, "clique": self.clique}
+        return ", ".join(f"{name} {value}" for name, value in said.items() if value is not None)
 
 
 class ListedHost(Value):
@@ -135,6 +158,15 @@ class ListedHost(Value):
         pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$",
         description="a fleet that is gone for good, whose lease on this machine `up` takes over",
         examples=["kimi-k3-gb300-3fa2c1"],
+    )
+    place: Place | None = Field(
+        default=None, description="where it stands; trays of one NVLink domain share rack and clique"
+    )
+    nics: Annotated[tuple[Nic, ...], Field(strict=False, max_length=64)] = Field(
+        default=(),
+        description="RDMA devices that the engine uses, by their names in /sys/class/infiniband; all of them "
+        "must be well",
+        examples=[["mlx5_0", "mlx5_1"]],
     )
 
 

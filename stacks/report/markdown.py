@@ -101,7 +101,10 @@ def _machines(plan: FleetPlan) -> Iterator[str]:
 
 
 def _domain(plan: FleetPlan, host: str) -> str:
-    return str(next(each.domain for each in plan.hosts if each.name == host))
+    """Return the domain of a machine, and where a person says that it stands."""
+    found = next(each for each in plan.hosts if each.name == host)
+    place = found.listed.place.words if found.listed and found.listed.place else ""
+    return f"{found.domain} ({place})" if place else str(found.domain)
 
 
 def _size(plan: FleetPlan, name: str) -> str:

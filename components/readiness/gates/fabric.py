@@ -62,7 +62,17 @@ ONE_DOMAIN: Final = Check(
     "https://docs.nvidia.com/multi-node-nvlink-systems/mnnvl-user-guide; NCCL 2.30.7, src/mnnvl.cc",
 )
 
-CHECKS: Final = (COMPLETED, HEALTHY, ONE_DOMAIN)
+AS_STATED: Final = Check(
+    "fabric-clique-stated",
+    "the clique that the stack says",
+    (
+        "another tray has the address, or the list is out of order: correct address or place there",
+        "the rack was partitioned anew: write the clique that is seen",
+    ),
+    "place of machines.hosts in the stack file",
+)
+
+CHECKS: Final = (COMPLETED, HEALTHY, ONE_DOMAIN, AS_STATED)
 
 _WELL: Final[Mapping[str, tuple[str, ...]]] = {
     "summary": ("Healthy", _NONE),
@@ -123,6 +133,7 @@ def refusals(seen: Mapping[str, Smi], wants: Wants) -> Iterator[Refused]:
     for host, smi in seen.items():
         for gpu in smi.gpus:
             yield from _of_one(host, gpu)
+        yield from _stated(host, smi, wants)
     yield from _one_domain({host: seen[host] for host in wants.domain if host in seen})
 
 
@@ -151,6 +162,13 @@ def _one_domain(seen: Mapping[str, Smi]) -> Iterator[Refused]:
     if len({place for found in places.values() for place in found}) > 1 and not nowhere:
         told = "; ".join(f"{host} is in {' and '.join(found)}" for host, found in places.items())
         yield Refused(ONE_DOMAIN, tuple(places), told)
+
+
+def _stated(host: str, smi: Smi, wants: Wants) -> Iterator[Refused]:
+    stated = wants.cliques.get(host)
+    found = sorted({gpu.fabric.clique for gpu in smi.gpus})
+    if stated is not None and found != [str(stated)]:
+        yield Refused(AS_STATED, (host,), f"its GPUs are in clique {' and '.join(found)}", f"clique {stated}")
 
 
 def _place(fabric: Fabric) -> str:

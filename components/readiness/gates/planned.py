@@ -44,6 +44,12 @@ def wants(plan: FleetPlan, addresses: Mapping[str, str]) -> Wants:
         link_rate=links.rate if links else None,
         share=max(group.memory.usable / group.memory.capacity for group in plan.groups),
         user=USER,
+        nics={host.name: list(host.listed.nics) for host in plan.hosts if host.listed and host.listed.nics},
+        cliques={
+            host.name: host.listed.place.clique
+            for host in plan.hosts
+            if host.listed and host.listed.place and host.listed.place.clique is not None
+        },
     )
 
 

@@ -47,6 +47,7 @@ class Wants(BaseModel):
         share: Part of a GPU's memory that the engine takes, the most of all engines.
         user: The user that the ranks run as.
         nics: Host name → RDMA devices that a person listed; others are judged where GPUs use them.
+        cliques: Host name → NVLink clique that a person says its GPUs are in.
         floors: Collective → least bus bandwidth in GB/s; empty where nobody documents one to be trusted.
     """
 
@@ -62,6 +63,7 @@ class Wants(BaseModel):
     share: float
     user: str
     nics: dict[str, list[str]] = {}
+    cliques: dict[str, int] = {}
     floors: dict[str, float] = {}
 
     @property

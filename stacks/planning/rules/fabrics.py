@@ -57,6 +57,28 @@ def _inside_one_domain(design: Design, _: Sized) -> Iterator[Finding]:
         )
 
 
+def _stand_together(design: Design, _: Sized) -> Iterator[Finding]:
+    """Compare where a person says that machines stand with what one domain can be."""
+    if design.fabric.kind != "nvlink" or design.machine.domain <= design.machine.gpus:
+        return
+    for key in ("rack", "clique"):
+        stated = [
+            (index, getattr(host.place, key))
+            for index, host in enumerate(design.listed)
+            if host.place and getattr(host.place, key) is not None
+        ]
+        for index, value in stated:
+            first, other = stated[0]
+            if value != other:
+                yield Finding(
+                    f"machines.hosts[{index}].place.{key}",
+                    value,
+                    f"is not {other}, where machines.hosts[{first}] is, and {design.fabric.title} joins "
+                    f"trays of one {key} only",
+                    f"list a machine of {key} {other}, or write fabric: rdma",
+                )
+
+
 def _carries_the_options(design: Design, _: Sized) -> Iterator[Finding]:
     """Compare options of engines that span machines with what cannot work on the fabric between those."""
     for group in design.groups:
@@ -143,6 +165,12 @@ RULES = (
         "(fabric: rdma)",
         "https://recipes.vllm.ai/moonshotai/Kimi-K3; domain sizes of the catalog",
         _inside_one_domain,
+    ),
+    Rule(
+        "trays-stand-together",
+        "trays that NVLink joins are of one rack and one clique, where the stack says in which they are",
+        "https://docs.nvidia.com/multi-node-nvlink-systems/mnnvl-user-guide",
+        _stand_together,
     ),
     Rule(
         "fabric-carries-the-options",

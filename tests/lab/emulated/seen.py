@@ -17,30 +17,29 @@ FABRICS: Final = {"gb300": "nvlink", "b200": "rdma", "b300": "rdma"}
 
 def machine(gpus: int, accelerator: str) -> dict[str, str]:
     """Return path below /etc/emulated → content, of a machine that is well."""
-    fabric = FABRICS[accelerator]
-    named = {gpu: {"product_name": f"NVIDIA {accelerator.upper()}"} for gpu in range(gpus)}
     return {
-        **says(gpus, fabric, {"smi": named}),
+        **says(gpus, accelerator),
         "dmesg": "",
         **{f"bus/{path}": content for path, content in _bus(gpus)},
-        **{f"infiniband/{path}": content for path, content in _nics(gpus, fabric)},
+        **{f"infiniband/{path}": content for path, content in _nics(gpus, FABRICS[accelerator])},
     }
 
 
-def says(gpus: int, fabric: str, changes: Mapping[str, Any]) -> dict[str, str]:
+def says(gpus: int, accelerator: str, **changes: Mapping[Any, Any]) -> dict[str, str]:
     """Return name of an answer → its text.
 
     Args:
         gpus: How many there are.
-        fabric: nvlink or rdma.
+        accelerator: Which.
         changes: Answer (smi, nvlink, topo, diag) → what differs, as `tests.factories.sights` takes it.
     """
-    wanted, builders = sights.wants(fabric, gpus=gpus), (sights.smi, sights.nvlink, sights.topo, sights.diag)
-    usual = {"smi": {"driver": DRIVER}}
-    return {
-        build.__name__: build(wanted, "", usual.get(build.__name__, {}) | changes.get(build.__name__, {}))
-        for build in builders
-    }
+    wanted = sights.wants(FABRICS[accelerator], gpus=gpus)
+    smi: dict[Any, Any] = {"driver": DRIVER, **changes.get("smi", {})}
+    for gpu in range(gpus):
+        smi[gpu] = {"product_name": f"NVIDIA {accelerator.upper()}", **smi.get(gpu, {})}
+    builders = (sights.smi, sights.nvlink, sights.topo, sights.diag)
+    differs = {**changes, "smi": smi}
+    return {build.__name__: build(wanted, "", differs.get(build.__name__, {})) for build in builders}
 
 
 def _bus(gpus: int) -> Iterator[tuple[str, str]]:
