@@ -5,7 +5,9 @@ The hosts' tools are stand-ins, brought there by the roles; nobody has run this 
 
 from __future__ import annotations
 
+import json
 import re
+import shlex
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
@@ -35,6 +37,13 @@ NICS: Final = "/run/emulated/class/infiniband"  # mounted over the kernel's own
 CHANNEL: Final = "/dev/nvidia-caps-imex-channels/channel0"
 NODES: Final = "/etc/nvidia-imex/nodes_config.cfg"
 B200: Final = 8
+WRITE: Final = """
+import json, pathlib, sys
+for name, text in json.load(sys.stdin).items():
+    path = pathlib.Path(name)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+"""
 XID: Final = (
     "[  812.100000] tray-1 kernel: NVRM: Xid (PCI:0003:06:00): 79, pid='<unknown>', name=<unknown>,"
     " GPU has fallen off the bus."
@@ -153,12 +162,12 @@ def test_memory_that_a_killed_run_left_is_named_by_process_and_unit(inputs: Gate
 
 def test_a_gpu_off_the_bus_is_counted_and_its_xid_is_named(inputs: GatesInputs) -> None:
     host = inputs.hosts[1]
-    on_stdin(host, f"cat >{SAYS}/dmesg", f"{XID}\n")
+    put(host, SAYS, {"dmesg": f"{XID}\n"})
     try:
         with saying(host, {"smi": {3: {"lost": True}}}):
             told = refusal(inputs)
     finally:
-        on(host, f": >{SAYS}/dmesg")
+        put(host, SAYS, {"dmesg": ""})
     assert "tray-1: the driver sees 3 GPUs, and has lost 00000003:06:00.0, wanted is 4; likely" in told
     assert "tray-1: this boot's kernel log has Xid 79 at PCI:0003:06:00, wanted is no Xid since" in told
     assert checks(told) == ["driver-sees-gpus", "health-no-xid"]
@@ -204,6 +213,7 @@ def test_a_port_that_is_down_or_slow_keeps_nodes_on_rdma_away(rack: Rack) -> Non
         assert "node-1: port 1 of mlx5_5 runs at 200 Gb/sec (4X HDR), wanted is 400 Gb/sec (4X NDR)" in told
         assert checks(told) == ["nic-rate"]
         Gates().create(asked, FakeRun())
+    Gates().create(gated(rack, "kimi-k3-gb300"), FakeRun())
 
 
 def gated(rack: Rack, stack: str) -> GatesInputs:
@@ -270,12 +280,7 @@ def devices() -> dict[str, str]:
 
 
 def put(host: HostRecord, folder: str, files: Mapping[str, str]) -> None:
-    """Write files of a host."""
-    for path, content in files.items():
-        on_stdin(host, f"mkdir -p $(dirname {folder}/{path}) && cat >{folder}/{path}", content)
-
-
-def on_stdin(host: HostRecord, command: str, text: str) -> None:
-    """Run a command on a host that reads a text; it must succeed."""
-    answer = ssh.run(host, command, deadline=30, stdin=text)
+    """Write files of a host, all of them over one connection."""
+    text = json.dumps({f"{folder}/{path}": content for path, content in files.items()})
+    answer = ssh.run(host, f"python3 -c {shlex.quote(WRITE)}", deadline=30, stdin=text)
     assert answer.code == 0, answer.err
