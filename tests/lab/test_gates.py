@@ -142,6 +142,17 @@ def test_a_node_list_of_one_is_seen_although_the_service_is_active(inputs: Gates
     assert {"imex-members", "imex-domain-up", "imex-all-connected"} <= set(checks(told))
 
 
+def test_a_tool_that_prints_what_nobody_knows_is_no_pass(inputs: GatesInputs) -> None:
+    host = inputs.hosts[1]
+    put(host, SAYS, {"diag": "DCGM 9: all is new"})
+    try:
+        told = refusal(inputs)
+    finally:
+        put(host, SAYS, seen.says(GPUS, "gb300"))
+    assert told.startswith("tray-1: dcgmi diag -r 2 -j ")
+    assert checks(told) == ["health-diag-answers"]
+
+
 def test_memory_that_a_killed_run_left_is_named_by_process_and_unit(inputs: GatesInputs) -> None:
     host = inputs.hosts[1]
     on(host, "systemd-run --quiet --unit=leftover sleep 3600")
@@ -240,24 +251,24 @@ def checks(told: str) -> list[str]:
 @contextmanager
 def saying(host: HostRecord, changes: Mapping[str, Any]) -> Iterator[None]:
     """Have the tools of a tray say something else, as `tests.factories.sights` takes it."""
-    put(host, SAYS, seen.says(GPUS, "nvlink", changes))
+    put(host, SAYS, seen.says(GPUS, "gb300", **changes))
     try:
         yield
     finally:
-        put(host, SAYS, seen.says(GPUS, "nvlink", {}))
+        put(host, SAYS, seen.says(GPUS, "gb300"))
 
 
 @contextmanager
 def nodes(hosts: list[HostRecord]) -> Iterator[None]:
     """Make nodes of eight B200 of the trays, with a NIC for each, as far as the gates look."""
     for host in hosts:
-        put(host, SAYS, seen.says(B200, "rdma", {}))
+        put(host, SAYS, seen.says(B200, "b200"))
         put(host, NICS, devices())
     try:
         yield
     finally:
         for host in hosts:
-            put(host, SAYS, seen.says(GPUS, "nvlink", {}))
+            put(host, SAYS, seen.says(GPUS, "gb300"))
             on(host, f"rm -r {NICS}/*; cp -a {SAYS}/infiniband/. {NICS}")
 
 
