@@ -36,6 +36,8 @@ ORDER = (
     "machines",
     "mirror",
     "hosts",
+    "host_stack",
+    "gates",
     "odd",
     "ready",
     "serving",

@@ -1,25 +1,27 @@
-"""The gates on real hosts that behave as trays with GPUs do: what is well passes, each fault is named."""
+"""Gates on real hosts over real SSH: trays that are well pass, and each fault of one is told as it is seen.
+
+The hosts' tools are stand-ins, brought there by the roles; nobody has run this on the hardware.
+"""
 
 from __future__ import annotations
 
+import json
+import re
+import shlex
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from components.hosts import runs, ssh
-from components.machines.lab.network import Network, NetworkInputs
+from components.hosts import ssh
 from components.readiness.gates.kind import Gates, GatesInputs
 from components.readiness.gates.planned import wants
-from stacks.errors import Refusal
-from tests.factories.machines import boot, machine
+from stacks.errors import Incomplete, Refusal
 from tests.factories.run import FakeRun
 from tests.factories.stacks import planned
 from tests.lab.emulated import seen
 from tests.lab.emulated.packages import OLDER, RELEASE, of_no_release, of_release
-from tests.lab.emulated.packages import machine as kernel
-from tests.lab.emulated.rack import GPUS, Rack, attended, on, settled
-from tests.lab.faults.origin import serving
+from tests.lab.emulated.rack import GPUS, Rack, on, settled, trays
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -30,140 +32,266 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.lab, pytest.mark.long]
 
 TRAY = ["tuning", "nvidia_driver", "limits", "imex", "dcgm"]
-CHANNEL = "/dev/nvidia-caps-imex-channels/channel0"
-NODES = "/etc/nvidia-imex/nodes_config.cfg"
+SAYS: Final = "/etc/emulated"
+NICS: Final = "/run/emulated/class/infiniband"  # mounted over the kernel's own
+CHANNEL: Final = "/dev/nvidia-caps-imex-channels/channel0"
+NODES: Final = "/etc/nvidia-imex/nodes_config.cfg"
+B200: Final = 8
+WRITE: Final = """
+import json, pathlib, sys
+for name, text in json.load(sys.stdin).items():
+    path = pathlib.Path(name)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+"""
+XID: Final = (
+    "[  812.100000] tray-1 kernel: NVRM: Xid (PCI:0003:06:00): 79, pid='<unknown>', name=<unknown>,"
+    " GPU has fallen off the bus."
+)
+OTHER_CLIQUE: Final = {gpu: {"fabric/cliqueId": "32767"} for gpu in range(GPUS)}
+
+CLUSTER: Final = "cluster 00000001-0000-0000-0000-000000000001"
+FAR: Final = f"tray-1 is in clique 32767 of {CLUSTER}"
+
+# Answers of the tools on tray-1 → what is said of them, and the names of all that is not as it must be.
+ANSWERS: Final[dict[str, tuple[dict[str, Any], str, list[str]]]] = {
+    "mixed drivers": (
+        {"smi": {"driver": OLDER}},
+        f"tray-1: the driver is {OLDER}, wanted is {RELEASE} as on tray-0; likely",
+        ["driver-one"],
+    ),
+    "two cliques": (
+        {"smi": OTHER_CLIQUE},
+        f"tray-0, tray-1: tray-0 is in clique 32766 of {CLUSTER}; {FAR}, wanted is one cluster UUID and one",
+        ["fabric-one-domain", "settings-as-seen"],
+    ),
+    "degraded fabric": (
+        {"smi": {2: {"fabric/health/summary": "Limited Capacity", "fabric/health/bandwidth": "Degraded"}}},
+        "tray-1: GPU 2 says summary Limited Capacity, bandwidth Degraded, wanted is no fault in any field",
+        ["fabric-healthy"],
+    ),
+    "an NVLink down": (
+        {"nvlink": {2: {7: "<inactive>"}}},
+        "tray-1: GPU 2 has the inactive NVLinks 7, wanted is 18 at 53.125 GB/s; likely",
+        ["nvlink-all-active"],
+    ),
+    "a failed diagnostic run": (
+        {"diag": {"pcie": "Fail", "warning": "Detected 4 PCIe replays."}},
+        "tray-1: the test pcie came to Fail: Detected 4 PCIe replays, wanted is Pass",
+        ["health-diag"],
+    ),
+}
 
 
 @pytest.fixture(scope="module")
 def rack(fleet: str, image: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rack]:
-    """Boot two trays and prepare them with the real roles, about a minute."""
-    network = Network().create(NetworkInputs(fleet=fleet), FakeRun())
-    asked = [machine(network, fleet, f"tray-{rank}", rank + 2, image) for rank in range(2)]
-    asked = [each.model_copy(update={"memory_mib": 512}) for each in asked]
-    with serving(network.subnet.replace(".0/24", ".1")) as mirror, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(runs, "KEPT", tmp_path_factory.mktemp("kept"))
-        made = Rack(fleet, list(zip(asked, boot(asked), strict=True)), mirror)
-        made.furnish(kernel(GPUS))
-        made.offer(kernel(GPUS), *of_release(RELEASE), *of_no_release())
-        with attended(made):
-            settled(made.inputs(TRAY))
-            yield made
-        ssh.close_all()
+    """Boot two trays and bring all up that is below the engine."""
+    offered = (*of_release(RELEASE), *of_no_release())
+    with trays(fleet, image, tmp_path_factory.mktemp("kept"), *offered) as made:
+        settled(made.inputs(TRAY))
+        yield made
 
 
 @pytest.fixture
-def gates(rack: Rack) -> Iterator[GatesInputs]:
-    """Return what a shipped stack wants of these trays; before and after a test they pass."""
-    plan = planned("kimi-k3-gb300", {"machines.driver": RELEASE})
-    addresses = {host.name: host.address for host in rack.hosts}
-    inputs = GatesInputs(fleet=rack.fleet, hosts=rack.hosts, wants=wants(plan, addresses), after=[])
-    _passes(inputs)
-    yield inputs
-    _passes(inputs)
+def inputs(rack: Rack) -> Iterator[GatesInputs]:
+    """Return what `kimi-k3-gb300` wants of its trays; they must be well before and after."""
+    asked = gated(rack, "kimi-k3-gb300")
+    Gates().create(asked, FakeRun())
+    yield asked
+    Gates().create(asked, FakeRun())
 
 
-def test_what_only_a_host_can_tell_follows_for_its_rank_and_a_look_finds_the_same(gates: GatesInputs) -> None:
-    passed = Gates().create(gates, FakeRun())
-    assert passed.environment["tray-1"] == {"GLOO_SOCKET_IFNAME": "host0", "NCCL_SOCKET_IFNAME": "=host0"}
-    assert RELEASE in passed.shown["tray-0"]["driver"]
-    assert Gates().read(gates, passed, FakeRun()).drift == {}
+def test_trays_that_are_well_pass_and_tell_what_only_they_know(inputs: GatesInputs) -> None:
+    passed = Gates().create(inputs, FakeRun())
+    assert set(passed.environment) == {"tray-0", "tray-1"}
+    for host in inputs.hosts:
+        route = on(host, f"ip -o -4 address show to {host.address}/32").split()
+        assert passed.environment[host.name] == {
+            "GLOO_SOCKET_IFNAME": route[1],
+            "NCCL_SOCKET_IFNAME": f"={route[1]}",
+        }
+        assert RELEASE in passed.shown[host.name]["driver"]
+        assert passed.shown[host.name]["channel"] == "234 0"
+    assert Gates().read(inputs, passed, FakeRun()).drift == {}
 
 
-def test_mixed_drivers_are_named(rack: Rack, gates: GatesInputs) -> None:
-    with says(rack.hosts[1], smi={"driver": OLDER}):
-        said = refusal(gates)
-    assert f"{OLDER}" in said
-    assert f"{RELEASE}" in said
-    assert "[driver-one; " in said
+@pytest.mark.parametrize(("changes", "said", "refused"), ANSWERS.values(), ids=list(ANSWERS))
+def test_what_a_tray_says_is_told_with_what_it_should_say(
+    inputs: GatesInputs, changes: dict[str, Any], said: str, refused: list[str]
+) -> None:
+    with saying(inputs.hosts[1], changes):
+        told = refusal(inputs)
+    assert said in told
+    assert checks(told) == refused
 
 
-def test_a_bad_list_of_nodes_is_found_behind_an_active_daemon(rack: Rack, gates: GatesInputs) -> None:
-    host = rack.hosts[1]
-    kept = on(host, f"cat {NODES}")
-    on(host, f"echo 10.9.9.9 >>{NODES}; systemctl restart nvidia-imex")
-    assert on(host, "systemctl is-active nvidia-imex") == "active"
-    said = refusal(gates)
-    on(host, f"printf '%s\\n' '{kept}' >{NODES}; systemctl restart nvidia-imex")
-    addresses = ", ".join(each.address for each in rack.hosts)
-    assert f"tray-1: its domain holds {addresses}, 10.9.9.9, wanted is {addresses}; likely" in said
-    assert "10.9.9.9 is UNAVAILABLE" in said
+def test_a_node_list_of_one_is_seen_although_the_service_is_active(inputs: GatesInputs) -> None:
+    head, host = inputs.hosts
+    on(host, f"cp {NODES} /root/nodes && echo {host.address} >{NODES} && systemctl restart nvidia-imex")
+    try:
+        assert on(host, "systemctl is-active nvidia-imex") == "active"
+        assert on(host, "nvidia-imex-ctl -N").endswith("Domain State: UP")
+        told = refusal(inputs)
+    finally:
+        on(host, f"mv /root/nodes {NODES} && systemctl restart nvidia-imex")
+    assert (
+        f"tray-1: its domain holds {host.address}, wanted is {head.address}, {host.address}; likely" in told
+    )
+    assert "tray-0: its domain is DEGRADED, wanted is domain UP with every node READY" in told
+    assert f"NODE_MAP_MISMATCH from {head.address} to {host.address}" in told
+    assert {"imex-members", "imex-domain-up", "imex-all-connected"} <= set(checks(told))
 
 
-def test_trays_of_two_cliques_are_named(rack: Rack, gates: GatesInputs) -> None:
-    with says(rack.hosts[1], smi={gpu: {"fabric/cliqueId": "7"} for gpu in range(GPUS)}):
-        said = refusal(gates)
-    assert said.startswith("tray-0, tray-1: tray-0 is in clique 32766 of cluster ")
-    assert "; tray-1 is in clique 7 of cluster " in said
+def test_a_tool_that_prints_what_nobody_knows_is_no_pass(inputs: GatesInputs) -> None:
+    host = inputs.hosts[1]
+    put(host, SAYS, {"diag": "DCGM 9: all is new"})
+    try:
+        told = refusal(inputs)
+    finally:
+        put(host, SAYS, seen.says(GPUS, "gb300"))
+    assert told.startswith("tray-1: dcgmi diag -r 2 -j ")
+    assert checks(told) == ["health-diag-answers"]
 
 
-def test_a_link_that_is_down_is_named(rack: Rack, gates: GatesInputs) -> None:
-    with says(rack.hosts[0], nvlink={2: {4: "<inactive>"}}):
-        assert refusal(gates).startswith("tray-0: GPU 2 has the inactive NVLinks 4, wanted is ")
-
-
-def test_memory_that_somebody_holds_is_named_with_process_and_unit(rack: Rack, gates: GatesInputs) -> None:
-    host = rack.hosts[0]
-    on(host, "systemd-run --quiet --unit=leftover sleep 600")
+def test_memory_that_a_killed_run_left_is_named_by_process_and_unit(inputs: GatesInputs) -> None:
+    host = inputs.hosts[1]
+    on(host, "systemd-run --quiet --unit=leftover sleep 3600")
     pid = on(host, "systemctl show --value --property=MainPID leftover")
-    held = {0: {"pids": {pid: "200000 MiB"}, "fb_memory_usage/free": "83262 MiB"}}
-    with says(host, smi=held):
-        said = refusal(gates)
-    on(host, "systemctl stop leftover")
-    assert said.startswith("tray-0: GPU 0 has 83262 of 284208 MiB free, held by ")
-    assert pid in said.partition("wanted is")[0]
-    assert "leftover.service" in said.partition("wanted is")[0]
+    holds = {1: {"pids": {pid: "281000 MiB"}, "fb_memory_usage/free": "2262 MiB"}}
+    try:
+        with saying(host, {"smi": holds}):
+            told = refusal(inputs)
+    finally:
+        on(host, "systemctl stop leftover")
+    assert "tray-1: GPU 1 has 2262 of 284208 MiB free, held by process " in told
+    assert re.search(
+        rf"process {pid} of leftover\.service \(\S*sleep 3600\) with 281000 MiB, wanted is", told
+    )
+    assert " MiB free and no such process; likely" in told
+    assert checks(told) == ["memory-free"]
 
 
-def test_a_gpu_that_fell_off_the_bus_is_named_by_what_the_kernel_says(rack: Rack, gates: GatesInputs) -> None:
-    host = rack.hosts[1]
-    line = "[  812.000000] tray-1 kernel: NVRM: Xid (PCI:0003:06:00): 79, GPU has fallen off the bus."
-    on(host, f"echo '{line}' >/etc/emulated/dmesg")
-    with says(host, smi={"gpus": 3}):
-        said = refusal(gates)
-    on(host, "truncate --size=0 /etc/emulated/dmesg")
-    assert "tray-1: the driver sees 3 GPUs, wanted is 4" in said
-    assert "Xid 79" in said
+def test_a_gpu_off_the_bus_is_counted_and_its_xid_is_named(inputs: GatesInputs) -> None:
+    host = inputs.hosts[1]
+    put(host, SAYS, {"dmesg": f"{XID}\n"})
+    try:
+        with saying(host, {"smi": {3: {"lost": True}}}):
+            told = refusal(inputs)
+    finally:
+        put(host, SAYS, {"dmesg": ""})
+    assert "tray-1: the driver sees 3 GPUs, and has lost 00000003:06:00.0, wanted is 4; likely" in told
+    assert "tray-1: this boot's kernel log has Xid 79 at PCI:0003:06:00, wanted is no Xid since" in told
+    assert checks(told) == ["driver-sees-gpus", "health-no-xid"]
 
 
-def test_a_channel_that_is_gone_is_named(rack: Rack, gates: GatesInputs) -> None:
-    host = rack.hosts[0]
+def test_a_channel_that_is_gone_is_drift_and_keeps_the_ranks_away(inputs: GatesInputs) -> None:
+    host = inputs.hosts[1]
+    passed = Gates().create(inputs, FakeRun())
     on(host, f"rm {CHANNEL}")
-    said = refusal(gates)
-    on(host, "systemctl restart rackstack-imex-channels")
-    assert said.startswith("tray-0: ")
-    assert "channel" in said.partition("wanted is")[0]
+    try:
+        drift = Gates().read(inputs, passed, FakeRun()).drift
+        with pytest.raises(Incomplete) as unwell:
+            Gates().update(inputs, inputs, passed, FakeRun())
+    finally:
+        on(host, "systemctl restart rackstack-imex-channels")
+    assert drift == {"tray-1": {"gates": "channel is nothing, it was 234 0"}}
+    told = str(unwell.value)
+    assert f"tray-1: there is no {CHANNEL}, wanted is channel0 with the numbers 234, 0; likely" in told
+    assert checks(told) == ["channel-there"]
 
 
-def test_a_tool_that_prints_what_nobody_knows_is_no_pass(rack: Rack, gates: GatesInputs) -> None:
-    host = rack.hosts[0]
-    with put(host, "diag", "DCGM 9: all is new"):
-        assert refusal(gates).startswith("tray-0: dcgmi diag -r 2 -j ")
+def test_a_channel_that_the_ranks_may_not_use_is_told_with_its_mode(inputs: GatesInputs) -> None:
+    host = inputs.hosts[1]
+    on(host, f"chmod 600 {CHANNEL}")
+    try:
+        told = refusal(inputs)
+    finally:
+        on(host, f"chmod 660 {CHANNEL}")
+    assert "tray-1: the user rackstack may not use channel0: crw-------" in told
+    assert checks(told) == ["channel-usable"]
 
 
-@contextmanager
-def says(host: HostRecord, **changes: Mapping[Any, Any]) -> Iterator[None]:
-    """Let a tool of a host say something else until the end of the block."""
-    [answer] = changes
-    with put(host, answer, seen.says(GPUS, "gb300", **changes)[answer]):
-        yield
+def test_a_port_that_is_down_or_slow_keeps_nodes_on_rdma_away(rack: Rack) -> None:
+    asked = gated(rack, "kimi-k3-b200")
+    with nodes(asked.hosts):
+        Gates().create(asked, FakeRun())
+        with port(asked.hosts[1], "mlx5_5", state="1: DOWN", phys_state="3: Disabled"):
+            told = refusal(asked)
+        assert "node-1: port 1 of mlx5_5 is 1: DOWN, 3: Disabled, wanted is 4: ACTIVE and 5: LinkUp" in told
+        assert checks(told) == ["nic-active"]
+        with port(asked.hosts[1], "mlx5_5", rate="200 Gb/sec (4X HDR)"):
+            told = refusal(asked)
+        assert "node-1: port 1 of mlx5_5 runs at 200 Gb/sec (4X HDR), wanted is 400 Gb/sec (4X NDR)" in told
+        assert checks(told) == ["nic-rate"]
+        Gates().create(asked, FakeRun())
+    Gates().create(gated(rack, "kimi-k3-gb300"), FakeRun())
 
 
-@contextmanager
-def put(host: HostRecord, answer: str, text: str) -> Iterator[None]:
-    """Let a tool of a host print a text until the end of the block."""
-    path = f"/etc/emulated/{answer}"
-    on(host, f"cp {path} /run/kept")
-    assert ssh.run(host, f"cat >{path}", deadline=30, stdin=text).code == 0
-    yield
-    on(host, f"mv /run/kept {path}")
+def gated(rack: Rack, stack: str) -> GatesInputs:
+    """Return what a shipped stack wants of these hosts, under the names that it gives them."""
+    plan = planned(stack)
+    names = [host.name for host in plan.hosts]
+    hosts = [host.model_copy(update={"name": name}) for name, host in zip(names, rack.hosts, strict=True)]
+    addresses = {host.name: host.address for host in hosts}
+    return GatesInputs(fleet=rack.fleet, hosts=hosts, wants=wants(plan, addresses), after=[])
 
 
 def refusal(inputs: GatesInputs) -> str:
-    """Judge hosts of which something is not as it must be, and return all that is said."""
+    """Ask hosts that must be refused and return all that is said."""
     with pytest.raises(Refusal) as refused:
         Gates().create(inputs, FakeRun())
     return str(refused.value)
 
 
-def _passes(inputs: GatesInputs) -> None:
-    Gates().create(inputs, FakeRun())
+def checks(told: str) -> list[str]:
+    """Return the names of what was not as it must be, in their order."""
+    return re.findall(r"\[([a-z-]+); ", told)
+
+
+@contextmanager
+def saying(host: HostRecord, changes: Mapping[str, Any]) -> Iterator[None]:
+    """Have the tools of a tray say something else, as `tests.factories.sights` takes it."""
+    put(host, SAYS, seen.says(GPUS, "gb300", **changes))
+    try:
+        yield
+    finally:
+        put(host, SAYS, seen.says(GPUS, "gb300"))
+
+
+@contextmanager
+def nodes(hosts: list[HostRecord]) -> Iterator[None]:
+    """Make nodes of eight B200 of the trays, with a NIC for each, as far as the gates look."""
+    for host in hosts:
+        put(host, SAYS, seen.says(B200, "b200"))
+        put(host, NICS, devices())
+    try:
+        yield
+    finally:
+        for host in hosts:
+            put(host, SAYS, seen.says(GPUS, "gb300"))
+            on(host, f"rm -r {NICS}/*; cp -a {SAYS}/infiniband/. {NICS}")
+
+
+@contextmanager
+def port(host: HostRecord, device: str, **facts: str) -> Iterator[None]:
+    """Have the kernel say something else of a device's port."""
+    usual = {fact: devices()[f"{device}/ports/1/{fact}"] for fact in facts}
+    put(host, f"{NICS}/{device}/ports/1", facts)
+    try:
+        yield
+    finally:
+        put(host, f"{NICS}/{device}/ports/1", usual)
+
+
+def devices() -> dict[str, str]:
+    """Return path below the class of RDMA devices → content."""
+    start = "infiniband/"
+    machine = seen.machine(B200, "b200")
+    return {path.removeprefix(start): text for path, text in machine.items() if path.startswith(start)}
+
+
+def put(host: HostRecord, folder: str, files: Mapping[str, str]) -> None:
+    """Write files of a host, all of them over one connection."""
+    text = json.dumps({f"{folder}/{path}": content for path, content in files.items()})
+    answer = ssh.run(host, f"python3 -c {shlex.quote(WRITE)}", deadline=30, stdin=text)
+    assert answer.code == 0, answer.err

@@ -6,18 +6,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from components.fleet_inventory import Inventory
-from components.hosts import runs, ssh
 from components.hosts.playbook import Playbook
-from components.machines.lab.network import Network, NetworkInputs
 from stacks.errors import EffectError
-from tests.factories.machines import boot, machine
 from tests.factories.run import FakeRun
 from tests.lab.emulated.packages import NEWER, OLDER, RELEASE, REVISION, of_no_release, of_release
 from tests.lab.emulated.packages import machine as kernel
-from tests.lab.emulated.rack import GPUS, Rack, attended, on, settled
-from tests.lab.faults.origin import serving
-from tests.lab.outside import inventory_of, traces
+from tests.lab.emulated.rack import GPUS, Rack, on, settled, trays
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,22 +29,10 @@ VERSION = "dpkg-query --show --showformat '${Version} ${db:Status-Want}'"
 
 @pytest.fixture(scope="module")
 def rack(fleet: str, image: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rack]:
-    """Boot two machines with GPUs, about 10 s."""
-    network = Network().create(NetworkInputs(fleet=fleet), FakeRun())
-    asked = [machine(network, fleet, f"tray-{rank}", rank + 2, image) for rank in range(2)]
-    asked = [each.model_copy(update={"memory_mib": 512}) for each in asked]
-    with serving(network.subnet.replace(".0/24", ".1")) as mirror, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(runs, "KEPT", tmp_path_factory.mktemp("kept"))
-        made = Rack(fleet, list(zip(asked, boot(asked), strict=True)), mirror)
-        try:
-            made.furnish(kernel(GPUS))
-            made.offer(kernel(GPUS), *of_release(RELEASE), *of_release(OLDER), *of_no_release())
-            with attended(made):
-                yield made
-        finally:
-            ssh.close_all()
-            Inventory().delete(*inventory_of(fleet), FakeRun())
-    assert traces(fleet) == []
+    """Boot two trays whose source has two releases."""
+    offered = (*of_release(RELEASE), *of_release(OLDER), *of_no_release())
+    with trays(fleet, image, tmp_path_factory.mktemp("kept"), *offered) as made:
+        yield made
 
 
 def test_a_release_that_no_source_has_is_named_with_those_that_are_there(rack: Rack) -> None:

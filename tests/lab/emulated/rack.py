@@ -8,17 +8,25 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from components.hosts import ssh
+import pytest
+
+from components.fleet_inventory import Inventory
+from components.hosts import runs, ssh
 from components.hosts.playbook import Playbook, PlaybookInputs, PlaybookOutputs
 from components.hosts.roles import digests
 from components.machines.lab import names, processes
 from components.machines.lab.host import Host
+from components.machines.lab.network import Network, NetworkInputs
 from stacks.errors import EffectError
+from tests.factories.machines import boot, machine
 from tests.factories.run import FakeRun
 from tests.lab.emulated import packages
+from tests.lab.faults.origin import serving
+from tests.lab.outside import inventory_of, traces
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from pathlib import Path
 
     from components.hosts.record import HostRecord
     from components.machines.lab.booted import MachineInputs, MachineOutputs
@@ -26,6 +34,7 @@ if TYPE_CHECKING:
     from tests.lab.faults.origin import Mirror
 
 GPUS = 4
+MEMORY_MIB = 512
 FOLDER = "/apt/./"  # as apt asks for what is in a flat source
 
 
@@ -128,6 +137,33 @@ def wishes(release: str) -> dict[str, Any]:
         "dcgm_packages": {"datacenter-gpu-manager-4-cuda13": ""},
         "dcgm_gpus": GPUS,
     }
+
+
+@contextmanager
+def trays(fleet: str, image: Path, kept: Path, *offered: Package) -> Iterator[Rack]:
+    """Boot two trays without a driver, about 10 s; nothing of them is left after the block.
+
+    Args:
+        fleet: Identity of the fleet.
+        image: Root filesystem.
+        kept: Folder for what failed runs leave.
+        offered: What their package source holds beside the machine itself.
+    """
+    network = Network().create(NetworkInputs(fleet=fleet), FakeRun())
+    asked = [machine(network, fleet, f"tray-{rank}", rank + 2, image) for rank in range(2)]
+    asked = [each.model_copy(update={"memory_mib": MEMORY_MIB}) for each in asked]
+    with serving(network.subnet.replace(".0/24", ".1")) as mirror, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(runs, "KEPT", kept)
+        made = Rack(fleet, list(zip(asked, boot(asked), strict=True)), mirror)
+        try:
+            made.furnish(packages.machine(GPUS))
+            made.offer(packages.machine(GPUS), *offered)
+            with attended(made):
+                yield made
+        finally:
+            ssh.close_all()
+            Inventory().delete(*inventory_of(fleet), FakeRun())
+    assert traces(fleet) == []
 
 
 @contextmanager
