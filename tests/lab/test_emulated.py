@@ -35,7 +35,7 @@ TRACES = (
     "find /etc /opt /run /var/lib /usr/local -name '*rackstack*'"
     " ! -path '/etc/ssh/*' ! -path /var/lib/rackstack;"
     " find /var/lib/rackstack -mindepth 1 -maxdepth 1 ! -name checkpoints;"
-    " apt-mark showhold; nft list tables; systemctl list-unit-files --no-legend 'rackstack*'"
+    " apt-mark showhold; nft list tables; systemctl list-unit-files --no-legend 'rackstack*' || true"
 )
 CHECKPOINTS = "ls /var/lib/rackstack/checkpoints"
 
