@@ -133,6 +133,7 @@ def _state(*inventories: dict[str, str]) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("controller", "why"),
     [(_own(), "which lives"), (ELSEWHERE, "which cannot be seen from here (`--owner-is-dead` if it ended)")],
+    ids=["own", "elsewhere"],
 )
 def test_a_run_that_lives_or_may_live_keeps_its_lock_and_its_step(
     monkeypatch: pytest.MonkeyPatch, controller: str, why: str
