@@ -26,6 +26,7 @@ _KEY_TYPES: Final = (
     "ecdsa-sha2-nistp521",
     "ssh-rsa",
 )
+_WORD: Final = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$"
 _PLANNED_NAME: Final = ("tray-", "node-", "host-")
 _KEY_EXAMPLE: Final = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJtlXhMPvrFfBzBxzzsKfjPiCBIWzcqLkoPPUGRWFsAN"
 
@@ -105,10 +106,45 @@ class LabMachines(Value):
     )
 
 
-class Storage(Value):
-    """Where the hosts read the checkpoint from."""
+Serial = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9 ._:-]{0,99}$")]
 
-    read: Speed = Field(description="sequential read speed of one host", examples=["8 GB/s"])
+
+class Storage(Value):
+    """Where the checkpoints lie, and how fast the hosts read them; at most one place."""
+
+    read: Speed | None = Field(
+        default=None, description="sequential read speed of one host", examples=["8 GB/s"]
+    )
+    path: str | None = Field(
+        default=None,
+        pattern=r"^/[A-Za-z0-9._/-]*[A-Za-z0-9._-]$",
+        description="folder that every machine has already, absolute",
+        examples=["/mnt/nvme"],
+    )
+    disk: Serial | None = Field(
+        default=None,
+        description="serial number of one empty disk, as `lsblk -d -o NAME,SERIAL` shows it",
+        examples=["S5XANG0T300112"],
+    )
+    nfs: str | None = Field(
+        default=None,
+        pattern=r"^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?:/[A-Za-z0-9._/-]*$",
+        description="NFS server and export, SERVER:/EXPORT",
+        examples=["10.20.0.5:/export/models"],
+    )
+
+
+class Place(Value):
+    """Where a machine stands, as its owner says it."""
+
+    rack: str | None = Field(default=None, pattern=_WORD, description="its rack", examples=["r7"])
+    tray: int | None = Field(default=None, ge=0, le=MOST, description="its slot there", examples=[3])
+    clique: str | None = Field(
+        default=None,
+        pattern=_WORD,
+        description="its NVLink domain, as the fabric's operator names it, in quotes",
+        examples=["4"],
+    )
 
 
 class ListedHost(Value):
@@ -135,6 +171,19 @@ class ListedHost(Value):
         pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$",
         description="a fleet that is gone for good, whose lease on this machine `up` takes over",
         examples=["kimi-k3-gb300-3fa2c1"],
+    )
+    place: Place | None = Field(default=None, description="where it stands")
+    nics: Annotated[tuple[Annotated[str, Field(pattern=_WORD)], ...], Field(strict=False, max_length=64)] = (
+        Field(
+            default=(),
+            description="its RDMA devices that the fleet uses, as `ibstat -l` shows them; without it those of its GPUs",
+            examples=[["mlx5_0", "mlx5_1"]],
+        )
+    )
+    disk: Serial | None = Field(
+        default=None,
+        description="serial number of one empty disk of it, where machines.storage.disk does not hold for all",
+        examples=["S5XANG0T300112"],
     )
 
 
@@ -185,7 +234,7 @@ class BareMetalMachines(Value):
         description="what `destroy` leaves on the machines",
         examples=[["checkpoint"]],
     )
-    storage: Storage | None = Field(default=None, description="where the hosts read the checkpoint from")
+    storage: Storage | None = Field(default=None, description="where the checkpoints lie")
     driver: str | None = Field(
         default=None,
         pattern=r"^\d+(\.\d+)*$",

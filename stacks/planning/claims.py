@@ -17,7 +17,13 @@ def claims(config: FleetConfig) -> Claims | None:
     machines = config.machines
     if not isinstance(machines, BareMetalMachines):
         return None
-    return Claims(identity=machines.identity, jump=machines.jump, mirror=machines.mirror, keep=machines.keep)
+    return Claims(
+        identity=machines.identity,
+        jump=machines.jump,
+        mirror=machines.mirror,
+        keep=machines.keep,
+        storage=machines.storage,
+    )
 
 
 def not_listed(design: Design) -> Iterator[str]:

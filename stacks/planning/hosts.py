@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from stacks.config import JumpHost, Kept, ListedHost
+from stacks.config import JumpHost, Kept, ListedHost, Storage
 from stacks.values import Value
 
 
@@ -32,12 +32,14 @@ class Claims(Value):
         jump: The machine that SSH goes through; None: none.
         mirror: Base URL that serves wheels/ and checkpoints/ to them; None where it is not given yet.
         keep: What `destroy` leaves on them.
+        storage: Where checkpoints lie; None: on the disk of the system.
     """
 
     identity: str | None
     jump: JumpHost | None
     mirror: str | None
     keep: tuple[Kept, ...]
+    storage: Storage | None = None
 
 
 class HostStack(Value):

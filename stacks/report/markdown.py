@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Literal
 
 from stacks.planning import FleetPlan
+from stacks.planning.hosts import PlannedHost
 from stacks.planning.naming import TIMES, duration, gb, many, split
 from stacks.planning.plan import Checkpoint, DraftPin, ModelSummary
 from stacks.report import access, host_stack, reasons, shell, sizes
@@ -108,7 +109,15 @@ def _size(plan: FleetPlan, name: str) -> str:
     host = next(each for each in plan.hosts if each.name == name)
     if host.cpus:
         return f"{many(host.cpus, 'core')}, {host.memory_mib / 1024:.1f} GiB"
-    return f"{plan.machine.gpus} {TIMES} {plan.machine.accelerator.upper()}"
+    gpus = f"{plan.machine.gpus} {TIMES} {plan.machine.accelerator.upper()}"
+    return ", ".join([gpus, *_place(host)])
+
+
+def _place(host: PlannedHost) -> Iterator[str]:
+    """Yield where a machine stands, as far as its owner says it."""
+    place = host.listed.place if host.listed else None
+    for key, value in place.model_dump(exclude_none=True).items() if place else ():
+        yield f"{key} {value}"
 
 
 def _type(plan: FleetPlan) -> str:
