@@ -106,6 +106,8 @@ class LabMachines(Value):
     )
 
 
+_Word = Annotated[str, Field(pattern=_WORD)]
+Nics = Annotated[tuple[_Word, ...], Field(strict=False, max_length=64)]
 Serial = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9 ._:-]{0,99}$")]
 
 
@@ -124,7 +126,7 @@ class Storage(Value):
     disk: Serial | None = Field(
         default=None,
         description="serial number of one empty disk, as `lsblk -d -o NAME,SERIAL` shows it",
-        examples=["S5XANG0T300112"],
+        examples=["S0EXAMPLE0001"],
     )
     nfs: str | None = Field(
         default=None,
@@ -173,17 +175,15 @@ class ListedHost(Value):
         examples=["kimi-k3-gb300-3fa2c1"],
     )
     place: Place | None = Field(default=None, description="where it stands")
-    nics: Annotated[tuple[Annotated[str, Field(pattern=_WORD)], ...], Field(strict=False, max_length=64)] = (
-        Field(
-            default=(),
-            description="its RDMA devices that the fleet uses, as `ibstat -l` shows them; without it those of its GPUs",
-            examples=[["mlx5_0", "mlx5_1"]],
-        )
+    nics: Nics = Field(
+        default=(),
+        description="its RDMA devices that the fleet uses, as `ibstat -l` has them; else those of its GPUs",
+        examples=[["mlx5_0", "mlx5_1"]],
     )
     disk: Serial | None = Field(
         default=None,
-        description="serial number of one empty disk of it, where machines.storage.disk does not hold for all",
-        examples=["S5XANG0T300112"],
+        description="serial number of its own empty disk, where machines.storage.disk is another",
+        examples=["S0EXAMPLE0001"],
     )
 
 

@@ -74,11 +74,11 @@ def _apart(design: Design, first: int, end: int, key: str) -> Iterator[Finding]:
     for index, host in enumerate(design.listed[first:end], first):
         value = getattr(host.place, key) if host.place else None
         if value is not None and said and value != said[0][1]:
+            here, there = placement.name(design, index), placement.name(design, said[0][0])
             yield Finding(
                 f"machines.hosts[{index}].place.{key}",
-                f"{value} of {placement.name(design, index)}",
-                f"is not the {key} {said[0][1]} of {placement.name(design, said[0][0])}, and the plan has both "
-                "in one NVLink domain",
+                f"{value} of {here}",
+                f"is not the {key} {said[0][1]} of {there}, and the plan has both in one NVLink domain",
                 f"list machines of one {key} one after another, or write fabric: rdma",
             )
             return

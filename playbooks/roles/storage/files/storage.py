@@ -98,10 +98,9 @@ def mounted_elsewhere(disk: Node, serial: str) -> list[str]:
     others = [place for place in places(disk) if place != PLACE]
     if not others:
         return []
-    return [
-        f"disk {serial} ({disk['path']}) is mounted on {' and '.join(others)}, and the checkpoints belong on "
-        f"{PLACE}: unmount it there, then run again"
-    ]
+    where = " and ".join(others)
+    sentence = f"disk {serial} ({disk['path']}) is mounted on {where}, and the checkpoints belong on {PLACE}"
+    return [f"{sentence}: unmount it there, then run again"]
 
 
 def held(disk: Node, serial: str) -> Iterator[str]:
