@@ -3,6 +3,7 @@
 from collections.abc import Collection, Mapping
 from typing import Any
 
+from components.hosts import storage
 from stacks.planning.plan import FleetPlan
 
 ROLES = ("tuning", "nvidia_driver", "limits", "rdma", "fabric_manager", "imex", "dcgm")
@@ -64,6 +65,7 @@ def of_hosts(plan: FleetPlan, addresses: Mapping[str, str]) -> dict[str, dict[st
 
 def unused(plan: FleetPlan) -> Collection[str]:
     """Return the roles that this fleet runs nothing of, whose files are no reason to run anything again."""
+    without = set() if storage.of_hosts(plan) else {storage.ROLE}
     if plan.host_stack is None:
-        return {*ROLES, *SHARED}
-    return set(ROLES) - set(plan.host_stack.roles)
+        return {*ROLES, *SHARED, *without}
+    return set(ROLES) - set(plan.host_stack.roles) | without

@@ -6,7 +6,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from components.hosts import host_stack
+from components.hosts import host_stack, storage
 from stacks.planning import commands
 from stacks.planning.membership import LOOPBACK
 from stacks.planning.plan import EngineGroup, FleetPlan
@@ -68,7 +68,7 @@ def host_variables(
     """
     match playbook:
         case "prepare":
-            return host_stack.of_hosts(plan, addresses)
+            return storage.merged(host_stack.of_hosts(plan, addresses), storage.of_hosts(plan))
         case "access":
             return {host.name: _access(plan, host.name, addresses[host.name]) for host in plan.hosts}
         case "serve":
@@ -79,9 +79,13 @@ def host_variables(
 def _prepare(plan: FleetPlan) -> dict[str, Any]:
     below = host_stack.of_fleet(plan)
     return below | {
-        "prepare_packages": [*plan.packages, *(plan.host_stack.tools if plan.host_stack else ())],
+        "prepare_packages": [
+            *plan.packages,
+            *(plan.host_stack.tools if plan.host_stack else ()),
+            *storage.packages(plan),
+        ],
         "prepare_memory_mib": plan.memory_mib,
-        "prepare_disk_mib": plan.disk_mib,
+        "prepare_disk_mib": max((storage.system_disk_mib(plan, host) for host in plan.hosts), default=0),
         "prepare_keep_checkpoints": _keeps_checkpoint(plan),
     }
 

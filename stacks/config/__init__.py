@@ -9,7 +9,15 @@ from stacks.config.fleet import (
     Setting,
     Workload,
 )
-from stacks.config.machines import MOST, BareMetalMachines, JumpHost, Kept, LabMachines, ListedHost
+from stacks.config.machines import (
+    MOST,
+    BareMetalMachines,
+    JumpHost,
+    Kept,
+    LabMachines,
+    ListedHost,
+    Storage,
+)
 from stacks.config.parse import KEY, parse
 from stacks.config.stack_file import parse_file, read, text_of
 
@@ -30,6 +38,7 @@ __all__ = [
     "ListedHost",
     "Parallelism",
     "Setting",
+    "Storage",
     "Workload",
     "parse",
     "parse_file",

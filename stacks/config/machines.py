@@ -91,7 +91,6 @@ KeyFile = Annotated[
     ),
 ]
 Kept = Literal["checkpoint", "drivers"]
-Nic = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,31}$")]
 
 
 class LabMachines(Value):
@@ -106,10 +105,34 @@ class LabMachines(Value):
     )
 
 
-class Storage(Value):
-    """Where the hosts read the checkpoint from."""
+Nic = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,31}$")]
+Nics = Annotated[tuple[Nic, ...], Field(strict=False, max_length=64)]
+Serial = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9 ._:-]{0,99}$")]
 
-    read: Speed = Field(description="sequential read speed of one host", examples=["8 GB/s"])
+
+class Storage(Value):
+    """Where the checkpoints lie, and how fast the hosts read them; at most one place."""
+
+    read: Speed | None = Field(
+        default=None, description="sequential read speed of one host", examples=["8 GB/s"]
+    )
+    path: str | None = Field(
+        default=None,
+        pattern=r"^/[A-Za-z0-9._/-]*[A-Za-z0-9._-]$",
+        description="folder that every machine has already, absolute",
+        examples=["/mnt/nvme"],
+    )
+    disk: Serial | None = Field(
+        default=None,
+        description="serial number of one empty disk, as `lsblk -d -o NAME,SERIAL` shows it",
+        examples=["S0EXAMPLE0001"],
+    )
+    nfs: str | None = Field(
+        default=None,
+        pattern=r"^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?:/[A-Za-z0-9._/-]*$",
+        description="NFS server and export, SERVER:/EXPORT",
+        examples=["10.20.0.5:/export/models"],
+    )
 
 
 class Place(Value):
@@ -162,11 +185,16 @@ class ListedHost(Value):
     place: Place | None = Field(
         default=None, description="where it stands; trays of one NVLink domain share rack and clique"
     )
-    nics: Annotated[tuple[Nic, ...], Field(strict=False, max_length=64)] = Field(
+    nics: Nics = Field(
         default=(),
         description="RDMA devices that the engine uses, by their names in /sys/class/infiniband; all of them "
         "must be well",
         examples=[["mlx5_0", "mlx5_1"]],
+    )
+    disk: Serial | None = Field(
+        default=None,
+        description="serial number of its own empty disk, where machines.storage.disk is another",
+        examples=["S0EXAMPLE0001"],
     )
 
 
@@ -217,7 +245,7 @@ class BareMetalMachines(Value):
         description="what `destroy` leaves on the machines",
         examples=[["checkpoint"]],
     )
-    storage: Storage | None = Field(default=None, description="where the hosts read the checkpoint from")
+    storage: Storage | None = Field(default=None, description="where the checkpoints lie")
     driver: str | None = Field(
         default=None,
         pattern=r"^\d+(\.\d+)*$",

@@ -7,6 +7,7 @@ from pydantic import ValidationError
 
 from stacks.config.fleet import FleetConfig
 from stacks.config.machines import listed_twice
+from stacks.config.storage import two_places
 from stacks.errors import ConfigError
 from stacks.faults import described, dotted, explain, field_at, shown
 from stacks.places import Location
@@ -63,7 +64,7 @@ def parse(raw: object, source: str) -> FleetConfig:
         raise ConfigError(
             [f"{source}: {KEY}: is missing: the fleet; start from the one in stacks/Pulumi.lab.yaml"]
         )
-    faults = dict(listed_twice(raw)) | dict(_floating(raw))
+    faults = dict(listed_twice(raw)) | dict(two_places(raw)) | dict(_floating(raw))
     faults |= _faults(raw, _placeholders) | _faults(raw, _unseen)
     try:
         config = FleetConfig.model_validate(raw)

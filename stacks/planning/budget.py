@@ -57,4 +57,4 @@ def _storage(design: Design) -> float:
     """Return half of what a person says that the storage reads, or the slowest speed that is documented."""
     machines = design.config.machines
     given = machines.storage if isinstance(machines, BareMetalMachines) else None
-    return given.read / 2 / 2**20 if given else SLOWEST_GPU_READ
+    return given.read / 2 / 2**20 if given and given.read else SLOWEST_GPU_READ

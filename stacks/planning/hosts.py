@@ -1,9 +1,22 @@
 """The machines of a plan."""
 
 from collections.abc import Mapping
+from typing import Literal
 
 from stacks.config import JumpHost, Kept, ListedHost
 from stacks.values import Value
+
+
+class CheckpointPlace(Value):
+    """Where a machine keeps checkpoints, other than on the disk of its system.
+
+    Attributes:
+        kind: A folder that is there, one empty disk, or an NFS export.
+        source: Its path, serial number, or SERVER:/EXPORT.
+    """
+
+    kind: Literal["path", "disk", "nfs"]
+    source: str
 
 
 class PlannedHost(Value):
@@ -15,6 +28,7 @@ class PlannedHost(Value):
         cpus: Processor cores it may use; lab only.
         memory_mib: Memory it may use, in MiB; lab only.
         listed: The machine that a person listed for it; None in the lab, and where none is listed yet.
+        checkpoints: Where it keeps checkpoints; None: on the disk of its system.
     """
 
     name: str
@@ -22,6 +36,7 @@ class PlannedHost(Value):
     cpus: int = 0
     memory_mib: int = 0
     listed: ListedHost | None = None
+    checkpoints: CheckpointPlace | None = None
 
 
 class Claims(Value):

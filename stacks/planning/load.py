@@ -17,7 +17,7 @@ def load_time(design: Design) -> LoadTime:
     machines = design.config.machines
     storage = machines.storage if isinstance(machines, BareMetalMachines) else None
     size = bytes_to_read(design)
-    if storage is None:
+    if storage is None or storage.read is None:
         return LoadTime(low=None, high=None, assumes=_LAB if design.lab else _NO_SPEED)
     if size is None:
         return LoadTime(low=None, high=None, assumes="the size of the checkpoint is unknown")

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
-from stacks.config import BareMetalMachines, LabMachines, Parallelism
+from stacks.config import BareMetalMachines, LabMachines, ListedHost, Parallelism, Storage
 from stacks.planning.design import Design, GroupDesign
-from stacks.planning.hosts import PlannedHost
+from stacks.planning.hosts import CheckpointPlace, PlannedHost
 from stacks.planning.plan import Rank, Seat
 
 
@@ -46,10 +46,28 @@ def _host(design: Design, index: int) -> PlannedHost:
     machines = design.config.machines
     if isinstance(machines, BareMetalMachines):
         listed = machines.hosts[index] if index < len(machines.hosts) else None
-        return PlannedHost(name=name(design, index), domain=_domain(design, index), listed=listed)
+        return PlannedHost(
+            name=name(design, index),
+            domain=_domain(design, index),
+            listed=listed,
+            checkpoints=_checkpoints(machines.storage, listed),
+        )
     return PlannedHost(
         name=name(design, index), domain=index, cpus=machines.cpus, memory_mib=machines.memory_gib * 1024
     )
+
+
+def _checkpoints(storage: Storage | None, listed: ListedHost | None) -> CheckpointPlace | None:
+    """Return where a machine keeps checkpoints; a disk of its own stands before that of all."""
+    if listed and listed.disk:
+        return CheckpointPlace(kind="disk", source=listed.disk)
+    if storage is None:
+        return None
+    if storage.path:
+        return CheckpointPlace(kind="path", source=storage.path)
+    if storage.disk:
+        return CheckpointPlace(kind="disk", source=storage.disk)
+    return CheckpointPlace(kind="nfs", source=storage.nfs) if storage.nfs else None
 
 
 def _domain(design: Design, index: int) -> int:

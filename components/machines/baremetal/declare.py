@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pulumi
 
+from components.hosts import storage
 from components.machines.baremetal.host import Host
 from components.machines.contact import contact
 from components.machines.declared import Declared
@@ -48,7 +49,7 @@ def _inputs(plan: FleetPlan, fleet: str, host: PlannedHost) -> dict[str, Any]:
         "accelerator": machine.accelerator,
         "gpus": machine.gpus,
         "memory_mib": plan.memory_mib,
-        "disk_mib": plan.disk_mib or 0,
+        "disk_mib": storage.system_disk_mib(plan, host),
         "take_over": listed.take_over or "",
     }
 

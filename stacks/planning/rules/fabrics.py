@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from stacks.planning import placement
 from stacks.planning.design import Design, GroupDesign
 from stacks.planning.layers import KINDS
 from stacks.planning.naming import spelled
@@ -57,26 +58,32 @@ def _inside_one_domain(design: Design, _: Sized) -> Iterator[Finding]:
         )
 
 
-def _stand_together(design: Design, _: Sized) -> Iterator[Finding]:
-    """Compare where a person says that machines stand with what one domain can be."""
-    if design.fabric.kind != "nvlink" or design.machine.domain <= design.machine.gpus:
+def _trays_of_one_place(design: Design, _: Sized) -> Iterator[Finding]:
+    """Compare what the owner says of the places of trays that the plan takes for one NVLink domain."""
+    per_domain = design.machine.domain // design.machine.gpus
+    if design.fabric.kind in _NETWORKS or per_domain < 2:  # noqa: PLR2004 -- a domain of one tray
         return
-    for key in ("rack", "clique"):
-        stated = [
-            (index, getattr(host.place, key))
-            for index, host in enumerate(design.listed)
-            if host.place and getattr(host.place, key) is not None
-        ]
-        for index, value in stated:
-            first, other = stated[0]
-            if value != other:
-                yield Finding(
-                    f"machines.hosts[{index}].place.{key}",
-                    value,
-                    f"is not {other}, where machines.hosts[{first}] is, and {design.fabric.title} joins "
-                    f"trays of one {key} only",
-                    f"list a machine of {key} {other}, or write fabric: rdma",
-                )
+    for first in range(0, len(design.listed), per_domain):
+        for key in ("clique", "rack"):
+            yield from _apart(design, first, first + per_domain, key)
+
+
+def _apart(design: Design, first: int, end: int, key: str) -> Iterator[Finding]:
+    """Yield the first two trays of a domain, both said where they stand, that differ."""
+    said: list[tuple[int, str]] = []
+    for index, host in enumerate(design.listed[first:end], first):
+        value = getattr(host.place, key) if host.place else None
+        if value is not None and said and value != said[0][1]:
+            here, there = placement.name(design, index), placement.name(design, said[0][0])
+            yield Finding(
+                f"machines.hosts[{index}].place.{key}",
+                f"{value} of {here}",
+                f"is not the {key} {said[0][1]} of {there}, and the plan has both in one NVLink domain",
+                f"list machines of one {key} one after another, or write fabric: rdma",
+            )
+            return
+        if value is not None:
+            said.append((index, value))
 
 
 def _carries_the_options(design: Design, _: Sized) -> Iterator[Finding]:
@@ -167,10 +174,10 @@ RULES = (
         _inside_one_domain,
     ),
     Rule(
-        "trays-stand-together",
-        "trays that NVLink joins are of one rack and one clique, where the stack says in which they are",
-        "https://docs.nvidia.com/multi-node-nvlink-systems/mnnvl-user-guide",
-        _stand_together,
+        "trays-of-one-domain",
+        "machines of one NVLink domain stand in one rack and one clique, where their owner says so",
+        "machine types of the catalog: one NVLink domain is one NVL72 rack",
+        _trays_of_one_place,
     ),
     Rule(
         "fabric-carries-the-options",

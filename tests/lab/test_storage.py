@@ -1,0 +1,118 @@
+"""Where checkpoints lie, on a real host: a folder that is mounted and let go, and disks that are refused.
+
+A lab host has no disks, so `lsblk` is a stand-in there, and no file system is made.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Final
+
+import pytest
+
+from components.hosts import ssh
+from components.hosts.playbook import Playbook
+from components.machines.lab.network import Network, NetworkInputs
+from stacks.errors import EffectError
+from tests.factories import playbooks
+from tests.factories.machines import boot, machine
+from tests.factories.run import FakeRun
+from tests.lab.outside import said
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from components.hosts.playbook import PlaybookInputs
+    from components.hosts.record import HostRecord
+
+pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.usefixtures("kept")]
+
+PLACE: Final = "/var/lib/rackstack/checkpoints"
+UNIT: Final = "var-lib-rackstack-checkpoints.mount"
+DISK: Final[dict[str, Any]] = {
+    "name": "nvme0n1",
+    "path": "/dev/nvme0n1",
+    "type": "disk",
+    "serial": "S0EXAMPLE0001",
+    "size": 1 << 40,
+    "ro": False,
+    "fstype": None,
+    "label": None,
+    "uuid": None,
+    "pttype": "gpt",
+    "mountpoints": [None],
+    "children": [
+        {
+            "name": "nvme0n1p1",
+            "path": "/dev/nvme0n1p1",
+            "type": "part",
+            "fstype": "ext4",
+            "mountpoints": ["/home"],
+        }
+    ],
+}
+
+
+@pytest.fixture(scope="module")
+def host(fleet: str, image: Path) -> HostRecord:
+    """Boot one machine."""
+    network = Network().create(NetworkInputs(fleet=fleet), FakeRun())
+    return boot([machine(network, fleet, "tray-0", 2, image)])[0].record
+
+
+def test_a_path_that_is_no_folder_is_refused(host: HostRecord, fleet: str) -> None:
+    assert (
+        "tray-0: machines.storage.path says /mnt/nvme, and no folder is there, so the checkpoint would fill "
+        "the disk of the system: mount it there, or name a folder that every machine has"
+    ) in refusal(wished(host, fleet, "path", "/mnt/nvme"))
+
+
+def test_a_folder_is_mounted_seen_when_it_goes_and_left_with_what_it_holds(
+    host: HostRecord, fleet: str
+) -> None:
+    said(host, "mkdir -p /mnt/nvme")
+    inputs = wished(host, fleet, "path", "/mnt/nvme")
+    made = Playbook().create(inputs, FakeRun())
+    said(host, f"touch {PLACE}/kept")
+    assert said(host, "ls /mnt/nvme/rackstack-checkpoints") == "kept"
+    assert Playbook().read(inputs, made, FakeRun()).drift == {}
+    said(host, f"systemctl stop {UNIT}")
+    assert "storage" in Playbook().read(inputs, made, FakeRun()).drift["tray-0"]
+    made = Playbook().update(inputs, inputs, made, FakeRun())
+    assert said(host, f"ls {PLACE}") == "kept"
+    again = FakeRun()
+    Playbook().update(inputs, inputs, made, again)
+    assert [line for line in again.said if ": done on " in line and not line.endswith(" 0 changed")] == []
+    Playbook().delete(inputs, made, FakeRun())
+    assert said(
+        host, f"ls /mnt/nvme/rackstack-checkpoints; ls /etc/systemd/system/{UNIT} 2>/dev/null || true"
+    ) == ("kept")
+
+
+def test_a_disk_that_holds_data_is_never_touched(host: HostRecord, fleet: str) -> None:
+    shown = json.dumps({"blockdevices": [DISK]})
+    stand_in = (
+        f"cat >/usr/local/bin/lsblk <<'E'\n#!/bin/sh\ncat <<'J'\n{shown}\nJ\nE\nchmod +x /usr/local/bin/lsblk"
+    )
+    assert ssh.run(host, stand_in, deadline=30).code == 0
+    reason = refusal(wished(host, fleet, "disk", "S0EXAMPLE0001"))
+    assert "tray-0: disk S0EXAMPLE0001 (/dev/nvme0n1) has a gpt partition table (/dev/nvme0n1p1)" in reason
+    assert "is in use on /home, and only an empty disk is formatted" in reason
+    assert "no disk there has the serial number S0OTHER; it has S0EXAMPLE0001 (/dev/nvme0n1)" in refusal(
+        wished(host, fleet, "disk", "S0OTHER")
+    )
+
+
+def wished(host: HostRecord, fleet: str, kind: str, source: str) -> PlaybookInputs:
+    """Return the inputs of `prepare` with storage of its own."""
+    wanted = {"prepare_packages": ["g++"], "prepare_memory_mib": 128, "prepare_disk_mib": 1}
+    inputs = playbooks.inputs([host], fleet, "prepare", wanted | {"prepare_keep_checkpoints": True})
+    own = {host.name: {"storage_kind": kind, "storage_source": source}}
+    return inputs.model_copy(update={"host_variables": own})
+
+
+def refusal(inputs: PlaybookInputs) -> str:
+    """Run a playbook that must fail and return the whole sentence."""
+    with pytest.raises(EffectError) as failed:
+        Playbook().create(inputs, FakeRun())
+    return str(failed.value)

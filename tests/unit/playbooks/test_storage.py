@@ -1,0 +1,55 @@
+"""Whether a disk may be formatted, from what `lsblk` says of it."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.unit.playbooks.files import program
+
+storage = program("roles/storage/files/storage.py")
+CASES = yaml.safe_load((Path(__file__).parents[2] / "cases/storage/disks.yaml").read_text())
+SERIAL = "S0EXAMPLE0001"
+EMPTY = {
+    "name": "nvme1n1",
+    "path": "/dev/nvme1n1",
+    "type": "disk",
+    "serial": SERIAL,
+    "size": 3840755982336,
+    "ro": False,
+    "fstype": None,
+    "label": None,
+    "uuid": None,
+    "pttype": None,
+    "mountpoints": [None],
+}
+
+
+def disk(facts: dict[str, Any]) -> dict[str, Any]:
+    """Return a disk as `lsblk --json` shows an empty one, but for some facts."""
+    ours = {"uuid": storage.identity(SERIAL)} if facts.get("ours") else {}
+    return EMPTY | facts | ours
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
+def test_what_is_done_with_a_disk(case: dict[str, Any]) -> None:
+    nodes = [disk(facts) for facts in case["disks"]]
+    verdict = storage.judge(SERIAL, nodes, lambda _path, _size: case.get("clear", True))
+    assert verdict["refusals"] == case.get("refusals", [])
+    assert verdict["make"] == case.get("make", False)
+
+
+def test_both_ends_of_a_device_are_read(tmp_path: Path) -> None:
+    device, size = tmp_path / "disk", 3 * storage.EDGE
+    device.write_bytes(bytes(size))
+    assert storage.clear(str(device), size)
+    for at in (0, storage.EDGE - 1, size - 1):
+        held = bytearray(size)
+        held[at] = 1
+        device.write_bytes(held)
+        assert not storage.clear(str(device), size)
+
+
+def test_a_file_system_of_ours_is_known_again() -> None:
+    assert storage.identity(SERIAL) == storage.identity(SERIAL) != storage.identity("S0EXAMPLE0002")
