@@ -88,6 +88,9 @@ def _comes_up(project: Checkout, rack: Rack) -> None:
         assert on(host, DRIVER) == f"{RELEASE}-{REVISION} hold"
         _joined(project.stack, host, addresses)
     assert project.outputs()["hosts"] == dict(zip(project.outputs()["hosts"], addresses, strict=True))
+    measured = project.state()["collectives"]["outputs"]["baseline"]["serve"]
+    assert set(measured) == {"all_reduce", "alltoall"}
+    assert min(measured.values()) > 0
     project.run("preview", "--refresh", "--expect-no-changes", "--stack", project.stack)
 
 

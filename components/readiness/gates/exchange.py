@@ -30,7 +30,7 @@ FLOAT = 4
 """Bytes of a number; whole ones this small are exact."""
 TELLS = re.compile(r"NCCL WARN|NCCL INFO (?:.* via |comm |.*MNNVL|.*NVLS)")
 MARK = "rackstack-measured: "
-MOST_LINES, LAST_LINES = 4000, 3
+LAST_LINES = 3
 
 Job = dict[str, Any]
 Exchanged = tuple[int, Callable[[], object]]
@@ -89,11 +89,12 @@ def await_all(children: dict[int, int]) -> int:
 def told(code: int, lines: list[str]) -> dict[str, Any]:
     """Return what the ranks' lines tell."""
     measured = [json.loads(line.removeprefix(MARK)) for line in lines if line.startswith(MARK)]
-    log = [line for line in lines if TELLS.search(line)]
+    # A way is told again for every channel of every pair of ranks: once is enough, and none is cut off.
+    log = {line.rpartition(" via ")[2]: line for line in lines if TELLS.search(line)}
     last = [line.strip() for line in lines if line.strip() and not line.startswith(MARK)][-LAST_LINES:]
     return {
         "code": code,
-        "log": "\n".join(log[:MOST_LINES]),
+        "log": "\n".join(log.values()),
         "measured": measured,
         "error": " ".join(last) if code else "",
     }

@@ -170,7 +170,8 @@ def command(exchange: Exchange, member: Member, seconds: float) -> str:
     words = ["systemd-run", "--quiet", "--wait", "--pipe", "--collect", f"--unit={UNIT}"]
     words += [f"--property={key}={value}" for key, value in properties.items()]
     words += [f"--setenv={key}={value}" for key, value in environment.items()]
-    words += [exchange.python, "-", json.dumps(job)]
+    # Unbuffered, for a rank that ends without a word more would take the end of NCCL's log with it.
+    words += [exchange.python, "-u", "-", json.dumps(job)]
     return f"systemctl stop {UNIT} 2>/dev/null; {shlex.join(words)}"
 
 

@@ -38,6 +38,12 @@ def test_of_the_ranks_lines_those_are_kept_that_tell_their_way() -> None:
     )
 
 
+def test_no_way_is_lost_among_those_that_are_told_often() -> None:
+    often = [f"a:1:2 [{rank}] NCCL INFO Channel 0{rank}/0 : 0[0] -> 1[1] via P2P/MNNVL" for rank in range(9)]
+    once = "b:1:2 [7] NCCL INFO Channel 00/0 : 7[7] -> 8[0] [send] via NET/Socket/0"
+    assert exchange.told(0, [*often, once, *often])["log"].splitlines() == [often[-1], once]
+
+
 def test_a_rank_that_fails_ends_the_others() -> None:
     waits = os.fork()
     if not waits:

@@ -86,7 +86,7 @@ def test_the_first_figures_are_the_baseline_and_every_host_knows_its_ranks(hosts
     jobs = sorted((json.loads(words[-1]) for words in hosts.commands), key=lambda job: int(job["first"]))
     assert [(job["first"], job["local"], job["world"]) for job in jobs] == [(0, 4, 8), (4, 4, 8)]
     assert {"--setenv=GLOO_SOCKET_IFNAME=eth0", "--setenv=NCCL_DEBUG=INFO"} <= set(hosts.commands[0])
-    assert hosts.commands[0][-3:-1] == ["/opt/engine/bin/python", "-"]
+    assert hosts.commands[0][-4:-1] == ["/opt/engine/bin/python", "-u", "-"]
 
 
 def test_what_is_slower_than_the_baseline_is_refused_and_stays_unproved(hosts: Hosts) -> None:
