@@ -129,7 +129,7 @@ def _measured(inputs: CollectivesInputs, baseline: Speeds, run: Run) -> tuple[Sp
     from components.readiness.gates import trial  # noqa: PLC0415 -- a preview needs none of it
     from components.readiness.gates.collectives import judged, largest  # noqa: PLC0415 -- as above
 
-    seconds = min(SECONDS, run.deadline or SECONDS) / len(inputs.exchanges)
+    seconds = min(SECONDS, run.deadline or SECONDS) / max(1, len(inputs.exchanges))
     measured: Speeds = {}
     faults: list[str] = []
     for exchange in inputs.exchanges:
