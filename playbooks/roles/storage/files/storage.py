@@ -143,7 +143,7 @@ def way_out(path: str) -> str:
     """Return the rule and the way out for a disk that is not empty."""
     return (
         "and only an empty disk is formatted: name another one in machines.storage.disk, or, if nobody needs "
-        f"what it holds, empty it there (`wipefs -a {path}` and `blkdiscard {path}`) and run again"
+        f"what it holds, empty it there (`wipefs -a {path}` and `blkdiscard -z {path}`) and run again"
     )
 
 

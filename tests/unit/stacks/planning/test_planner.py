@@ -120,3 +120,11 @@ def test_a_router_is_missing_where_several_ranks_serve(
 @pytest.mark.parametrize("stack", NAMES)
 def test_each_unpinned_thing_says_why(stack: str) -> None:
     assert all(pin.what and pin.why for pin in planned(stack).unpinned)
+
+
+def test_machines_that_would_all_fetch_into_one_folder_keep_up_from_starting() -> None:
+    wanted = {"machines.hosts": HOSTS, **SITE, "machines.storage": {"nfs": "10.20.0.5:/models"}}
+    assert any(
+        each.startswith("machines.storage.nfs is one folder for 2 trays, and all would fetch into it at once")
+        for each in planned("kimi-k3-gb300", wanted).missing
+    )
