@@ -123,6 +123,7 @@ def test_a_preview_of_listed_machines_shows_their_claims_and_nothing_is_asked(la
             "type": "hgx-h100",
             "identity": "/nonexistent/key",
             "mirror": "http://192.0.2.2",
+            "driver": "580.126.20",
             "hosts": [{"name": "big", "address": "192.0.2.1", "host_key": KEY}],
         },
         engine="vllm-0.33.0-cu130",
@@ -134,6 +135,8 @@ def test_a_preview_of_listed_machines_shows_their_claims_and_nothing_is_asked(la
     shown = preview(lab)
     assert created(shown, "rack:baremetal:Host") == {"big"}
     assert created(shown, "rack:hosts:Playbook") == {"prepare", "engine", "checkpoint", "access", "serve"}
+    assert created(shown, "rack:readiness:Gates") == {"gates"}
+    assert created(shown, "rack:readiness:Collectives") == {"collectives"}
     assert "rack:lab" not in shown
 
 

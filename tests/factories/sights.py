@@ -192,8 +192,9 @@ def nvlink(wanted: Wants, _host: str, change: Mapping[Any, Any] | None) -> str:
     """Return a table; change: index of a GPU → number of a link → its words, or None to leave it out."""
     change = change or {}
     lines = []
+    product = (_GB300 if wanted.fabric == "nvlink" else _B200)["product_name"]
     for index in range(wanted.gpus):
-        lines.append(f"GPU {index}: NVIDIA GB300 (UUID: GPU-00000000-0000-0000-0000-00000000000{index})")
+        lines.append(f"GPU {index}: {product} (UUID: GPU-00000000-0000-0000-0000-00000000000{index})")
         links = dict.fromkeys(range(18), "53.125 GB/s") | change.get(index, {})
         lines += [f"\t Link {number}: {rate}" for number, rate in links.items() if rate is not None]
     return "\n".join(lines) + "\n"

@@ -10,16 +10,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from components.hosts import ssh
-from components.machines.lab.network import Network, NetworkInputs
-from tests.factories.machines import boot, machine
-from tests.factories.run import FakeRun
 from tests.lab.checkout import Checkout
 from tests.lab.emulated.packages import RELEASE, REVISION, of_no_release, of_release
 from tests.lab.emulated.packages import machine as kernel
-from tests.lab.emulated.rack import Rack, attended, on
+from tests.lab.emulated.rack import Rack, booted, on
 from tests.lab.emulated.stand_in import GPUS, MACHINES, stand_in
-from tests.lab.faults.origin import serving
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -44,16 +39,11 @@ CHECKPOINTS = "ls /var/lib/rackstack/checkpoints"
 def rack(request: pytest.FixtureRequest, other_fleet: str, image: Path) -> Iterator[Rack]:
     """Boot machines with GPUs and no driver."""
     count, accelerator = request.param
-    network = Network().create(NetworkInputs(fleet=other_fleet), FakeRun())
-    asked = [machine(network, other_fleet, f"m{rank}", rank + 2, image) for rank in range(count)]
-    asked = [each.model_copy(update={"memory_mib": MEMORY_MIB}) for each in asked]
-    with serving(network.subnet.replace(".0/24", ".1")) as mirror:
-        made = Rack(other_fleet, list(zip(asked, boot(asked), strict=True)), mirror)
-        made.furnish(kernel(GPUS, accelerator))
-        made.offer(kernel(GPUS, accelerator), *of_release(RELEASE), *of_no_release())
-        with attended(made):
-            yield made
-        ssh.close_all()
+    offered = (*of_release(RELEASE), *of_no_release())
+    with booted(
+        other_fleet, image, count, kernel(GPUS, accelerator), *offered, memory_mib=MEMORY_MIB
+    ) as made:
+        yield made
 
 
 @pytest.mark.parametrize(("stack", "rack"), MACHINES.items(), indirect=["rack"], ids=list(MACHINES))
@@ -88,6 +78,9 @@ def _comes_up(project: Checkout, rack: Rack) -> None:
         assert on(host, DRIVER) == f"{RELEASE}-{REVISION} hold"
         _joined(project.stack, host, addresses)
     assert project.outputs()["hosts"] == dict(zip(project.outputs()["hosts"], addresses, strict=True))
+    measured = project.state()["collectives"]["outputs"]["baseline"]["serve"]
+    assert set(measured) == {"all_reduce", "alltoall"}
+    assert min(measured.values()) > 0
     project.run("preview", "--refresh", "--expect-no-changes", "--stack", project.stack)
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from components.hosts.playbook import Playbook
+from components.hosts.record import Contact
+from components.machines.baremetal.host import Host, HostInputs
 from stacks.errors import EffectError
 from tests.factories.run import FakeRun
 from tests.lab.emulated.packages import NEWER, OLDER, RELEASE, REVISION, of_no_release, of_release
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from components.hosts.playbook import PlaybookInputs
+    from components.hosts.record import HostRecord
 
 pytestmark = [pytest.mark.lab, pytest.mark.long]
 
@@ -33,6 +36,12 @@ def rack(fleet: str, image: Path, tmp_path_factory: pytest.TempPathFactory) -> I
     offered = (*of_release(RELEASE), *of_release(OLDER), *of_no_release())
     with trays(fleet, image, tmp_path_factory.mktemp("kept"), *offered) as made:
         yield made
+
+
+def test_a_tray_without_a_driver_is_claimed_by_what_its_bus_shows(rack: Rack) -> None:
+    for host in rack.hosts:
+        assert on(host, "command -v nvidia-smi nvidia-imex-ctl dcgmi; ls /proc/driver; ls /sys/module") == ""
+        assert claimed(rack, host).endswith(f"on its PCI bus {GPUS} of vendor 10de")
 
 
 def test_a_release_that_no_source_has_is_named_with_those_that_are_there(rack: Rack) -> None:
@@ -69,6 +78,12 @@ def test_trays_are_brought_up_with_one_restart_each_and_stay(rack: Rack) -> None
     again = FakeRun()
     Playbook().update(inputs, inputs, made, again)
     assert [line for line in again.said if ": done on " in line and not line.endswith(" 0 changed")] == []
+
+
+def test_a_tray_with_a_driver_is_claimed_by_the_names_that_it_lists(rack: Rack) -> None:
+    settled(rack.inputs(TRAY))
+    for host in rack.hosts:
+        assert claimed(rack, host).endswith(f"{GPUS} x NVIDIA GB300")
 
 
 def test_what_an_upgrade_moved_is_seen_and_brought_back(rack: Rack) -> None:
@@ -198,6 +213,22 @@ def test_nodes_run_fabric_manager_of_their_driver_over_the_modules_that_it_needs
     Playbook().delete(inputs, made, FakeRun())
     for host in rack.hosts:
         assert on(host, f"apt-mark showhold; {OURS}") == ""
+
+
+def claimed(rack: Rack, host: HostRecord) -> str:
+    """Claim a tray, see that it is what it was claimed for, give it back; return what was said of it."""
+    known = {name: getattr(host, name) for name in Contact.model_fields}
+    wanted: dict[str, Any] = {"type": "gb300-nvl4", "vendor": "nvidia", "accelerator": "gb300", "gpus": GPUS}
+    arch = on(host, "uname -m")  # of this machine; a tray's is aarch64
+    inputs = HostInputs(**known, **wanted, fleet=rack.fleet, arch=arch, memory_mib=100, disk_mib=100)
+    run = FakeRun()
+    made = Host().create(inputs, run)
+    seen = Host().read(inputs, made, FakeRun())
+    assert seen is not None
+    assert seen.drift == {}
+    Host().delete(inputs, made, FakeRun())
+    [said] = [line for line in run.said if "is claimed" in line]
+    return said
 
 
 def newer() -> dict[str, object]:

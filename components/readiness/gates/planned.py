@@ -56,7 +56,7 @@ def wants(plan: FleetPlan, addresses: Mapping[str, str]) -> Wants:
 def exchanges(
     plan: FleetPlan, addresses: Mapping[str, str], own: Mapping[str, Mapping[str, str]]
 ) -> list[Exchange]:
-    """Return what the ranks of each engine do to prove that they reach each other; one alone has no peer.
+    """Return what the ranks of each engine of several do to prove that they reach each other.
 
     Args:
         plan: A fleet over NVLink or RDMA.
@@ -82,7 +82,7 @@ def exchanges(
             ],
         )
         for group in plan.groups
-        if sum(len(rank.seats) for rank in group.ranks) > 1
+        if group.parallel.gpus > 1
     ]
 
 

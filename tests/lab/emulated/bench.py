@@ -12,20 +12,15 @@ from contextlib import contextmanager
 from statistics import median
 from typing import TYPE_CHECKING, Final
 
-from components.fleet_inventory import Inventory
 from components.hosts import ssh
 from components.hosts.playbook import Playbook
 from components.machines.lab import cache
-from components.machines.lab.network import Network, NetworkInputs
 from stacks import catalog
 from stacks.errors import RackstackError
-from tests.factories.machines import boot, machine
 from tests.factories.run import FakeRun
 from tests.lab.emulated.packages import RELEASE, of_no_release, of_release
 from tests.lab.emulated.packages import machine as kernel
-from tests.lab.emulated.rack import GPUS, Rack, attended, on, settled
-from tests.lab.faults.origin import serving
-from tests.lab.outside import inventory_of
+from tests.lab.emulated.rack import GPUS, Rack, booted, on, settled
 from tools.bench.figure import Figure, none_of, ratio, within
 from tools.bench.playbooks import plain, through_rackstack
 
@@ -37,7 +32,6 @@ if TYPE_CHECKING:
 TRAY: Final = ("tuning", "nvidia_driver", "limits", "imex", "dcgm")
 PAIR, MANY = 2, 16
 _ROUNDS: Final = 3
-_MEMORY_MIB: Final = 512
 _LOUD: Final = "/etc/ssh/sshd_config.d/99-loud.conf"
 _STARTED: Final = "journalctl --quiet --unit=ssh | grep --count 'Starting session: command' || true"
 
@@ -105,22 +99,11 @@ def _look(inputs: PlaybookInputs, made: PlaybookOutputs) -> float:
 @contextmanager
 def _rack(count: int) -> Iterator[Rack]:
     """Boot trays, and take them away afterwards whatever happened."""
-    fleet = f"bench-{secrets.token_hex(3)}"
     recipe = catalog.load().images["bookworm-1"]
     image = cache.image("bookworm-1", recipe.suite, recipe.packages)
-    try:
-        network = Network().create(NetworkInputs(fleet=fleet), FakeRun())
-        asked = [machine(network, fleet, f"tray-{rank}", rank + 2, image) for rank in range(count)]
-        asked = [each.model_copy(update={"memory_mib": _MEMORY_MIB}) for each in asked]
-        with serving(network.subnet.replace(".0/24", ".1")) as mirror:
-            rack = Rack(fleet, list(zip(asked, boot(asked), strict=True)), mirror)
-            rack.furnish(kernel(GPUS))
-            rack.offer(kernel(GPUS), *of_release(RELEASE), *of_no_release())
-            with attended(rack):
-                yield rack
-    finally:
-        ssh.close_all()
-        Inventory().delete(*inventory_of(fleet), FakeRun())
+    offered = (*of_release(RELEASE), *of_no_release())
+    with booted(f"bench-{secrets.token_hex(3)}", image, count, kernel(GPUS), *offered) as rack:
+        yield rack
 
 
 def main() -> int:

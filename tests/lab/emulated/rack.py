@@ -149,15 +149,34 @@ def trays(fleet: str, image: Path, kept: Path, *offered: Package) -> Iterator[Ra
         kept: Folder for what failed runs leave.
         offered: What their package source holds beside the machine itself.
     """
-    network = Network().create(NetworkInputs(fleet=fleet), FakeRun())
-    asked = [machine(network, fleet, f"tray-{rank}", rank + 2, image) for rank in range(2)]
-    asked = [each.model_copy(update={"memory_mib": MEMORY_MIB}) for each in asked]
-    with serving(network.subnet.replace(".0/24", ".1")) as mirror, pytest.MonkeyPatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch:
         patch.setattr(runs, "KEPT", kept)
+        with booted(fleet, image, 2, packages.machine(GPUS), *offered) as made:
+            yield made
+
+
+@contextmanager
+def booted(
+    fleet: str, image: Path, count: int, kernel: Package, *offered: Package, memory_mib: int = MEMORY_MIB
+) -> Iterator[Rack]:
+    """Boot machines with GPUs and without a driver; nothing of them is left after the block.
+
+    Args:
+        fleet: Identity of the fleet.
+        image: Root filesystem.
+        count: How many.
+        kernel: What such a machine is.
+        offered: What their package source holds beside that.
+        memory_mib: Memory of each, in MiB.
+    """
+    network = Network().create(NetworkInputs(fleet=fleet), FakeRun())
+    asked = [machine(network, fleet, f"tray-{rank}", rank + 2, image) for rank in range(count)]
+    asked = [each.model_copy(update={"memory_mib": memory_mib}) for each in asked]
+    with serving(network.subnet.replace(".0/24", ".1")) as mirror:
         made = Rack(fleet, list(zip(asked, boot(asked), strict=True)), mirror)
         try:
-            made.furnish(packages.machine(GPUS))
-            made.offer(packages.machine(GPUS), *offered)
+            made.furnish(kernel)
+            made.offer(kernel, *offered)
             with attended(made):
                 yield made
         finally:

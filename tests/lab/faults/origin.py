@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import threading
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -97,14 +98,14 @@ class _Answer(BaseHTTPRequestHandler):
     def log_message(self, *_: Any) -> None:
         """Say nothing."""
 
-    def _send_part(self, content: bytes, wanted: str, ill: Ill) -> None:
+    def _send_part(self, content: memoryview, wanted: str, ill: Ill) -> None:
         first, _, last = wanted.removeprefix("bytes=").partition("-")
         start = int(first or 0)
         end = int(last) + 1 if last else len(content)
         span = {"Content-Range": f"bytes {start}-{end - 1}/{len(content)}", "Accept-Ranges": "bytes"}
         self._send(206 if wanted else 200, content[start:end], span if wanted else {}, ill)
 
-    def _send(self, status: int, body: bytes, headers: dict[str, str], ill: Ill) -> None:
+    def _send(self, status: int, body: bytes | memoryview, headers: dict[str, str], ill: Ill) -> None:
         self.send_response(status)
         for name, value in {"Content-Length": str(len(body)), **headers}.items():
             self.send_header(name, value)
@@ -120,7 +121,7 @@ class _Answer(BaseHTTPRequestHandler):
                 self.server.mirror.over.wait(120)
             self.close_connection = True
 
-    def _write(self, body: bytes) -> None:
+    def _write(self, body: bytes | memoryview) -> None:
         try:
             self.wfile.write(body)
             self.wfile.flush()
@@ -128,8 +129,12 @@ class _Answer(BaseHTTPRequestHandler):
             self.close_connection = True
 
 
-def _content(file: bytes | Path) -> bytes:
-    return file if isinstance(file, bytes) else file.read_bytes()
+def _content(file: bytes | Path) -> memoryview:
+    """Return what a file holds without reading all of it: wheels have hundreds of megabytes."""
+    if isinstance(file, bytes):
+        return memoryview(file)
+    with file.open("rb") as opened:
+        return memoryview(mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ))
 
 
 def _meet(mirror: Mirror, path: str) -> Ill:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from components.readiness.gates.judge import judge
-from components.readiness.gates.planned import gated, wants
+from components.readiness.gates.planned import exchanges, gated, wants
 from tests.factories.sights import sights
 from tests.factories.stacks import NAMES, catalog, planned
 
@@ -51,3 +51,22 @@ def test_a_host_asks_for_the_route_to_the_head_and_the_head_for_the_next() -> No
     one, other = (host.name for host in plan.hosts)
     wanted = wants(plan, {one: "10.0.0.1", other: "10.0.0.2"})
     assert (wanted.peer(one), wanted.peer(other)) == ("10.0.0.2", "10.0.0.1")
+
+
+def test_every_gpu_of_an_engine_takes_part_in_its_exchange() -> None:
+    plan = planned("kimi-k3-gb300-pd")
+    names = {host.name: host.name for host in plan.hosts}
+    found = exchanges(plan, names, {"tray-0": {"GLOO_SOCKET_IFNAME": "eth0"}})
+    assert [each.engine for each in found] == [group.name for group in plan.groups]
+    for each, group in zip(found, plan.groups, strict=True):
+        assert (each.backend, each.world, each.address) == ("nccl", group.parallel.gpus, group.head.host)
+        assert [member.first for member in each.members] == [4 * rank for rank in range(len(each.members))]
+    assert found[0].members[0].environment["GLOO_SOCKET_IFNAME"] == "eth0"
+
+
+def test_a_rank_alone_has_nobody_to_exchange_with() -> None:
+    plan = planned("kimi-k3-gb300")
+    [group] = plan.groups
+    alone = group.parallel.model_copy(update={"tensor_parallel": 1})
+    plan = plan.model_copy(update={"groups": (group.model_copy(update={"parallel": alone}),)})
+    assert exchanges(plan, {host.name: host.name for host in plan.hosts}, {}) == []
