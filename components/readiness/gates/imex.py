@@ -84,8 +84,7 @@ CONNECTED: Final = Check(
 CHECKS: Final = (UNREAD, MEMBERS, UP, CONNECTED)
 
 _NODE: Final = re.compile(
-    r"^Node #(?P<number>\d+)\s+- (?P<host>\S+)\s+- (?P<status>\w+)"
-    r"(?:\s+- Version:(?: (?P<version>\S+))?)?\s*$"
+    r"^Node #(?P<number>\d+)\s+- (?P<host>\S+)\s+- (?P<status>\w+)(?:\s+- Version: (?P<version>\S+))?\s*$"
 )
 _HEAD: Final = re.compile(r"^ Nodes From\\To +(?P<numbers>[\d ]+?)\s*$")
 _ROW: Final = re.compile(r"^ +(?P<number>\d+) +(?P<letters>[!A-Z ]+?)\s*$")
