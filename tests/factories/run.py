@@ -15,6 +15,11 @@ class FakeRun:
     deadline: float | None = None
     said: list[str] = field(default_factory=list)
 
+    @property
+    def changes(self) -> list[str]:
+        """What was said of roles that changed something."""
+        return [line for line in self.said if ": done on " in line and not line.endswith(" 0 changed")]
+
     def progress(self, message: str) -> None:
         """Remember a line of progress."""
         self.said.append(message)

@@ -13,8 +13,9 @@ import pytest
 from tests.lab.checkout import Checkout
 from tests.lab.emulated.packages import RELEASE, REVISION, of_no_release, of_release
 from tests.lab.emulated.packages import machine as kernel
-from tests.lab.emulated.rack import Rack, booted, on
+from tests.lab.emulated.rack import Rack, booted
 from tests.lab.emulated.stand_in import GPUS, MACHINES, stand_in
+from tests.lab.faults.site import on
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -21,7 +21,8 @@ from tests.factories.run import FakeRun
 from tests.factories.stacks import planned
 from tests.lab.emulated import seen
 from tests.lab.emulated.packages import OLDER, RELEASE, of_no_release, of_release
-from tests.lab.emulated.rack import GPUS, Rack, on, settled, trays
+from tests.lab.emulated.rack import GPUS, TRAY, Rack, trays
+from tests.lab.faults.site import on, settle
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.lab, pytest.mark.long]
 
-TRAY = ["tuning", "nvidia_driver", "limits", "imex", "dcgm"]
 SAYS: Final = "/etc/emulated"
 NICS: Final = "/run/emulated/class/infiniband"  # mounted over the kernel's own
 CHANNEL: Final = "/dev/nvidia-caps-imex-channels/channel0"
@@ -88,7 +88,7 @@ def rack(fleet: str, image: Path, tmp_path_factory: pytest.TempPathFactory) -> I
     """Boot two trays and bring all up that is below the engine."""
     offered = (*of_release(RELEASE), *of_no_release())
     with trays(fleet, image, tmp_path_factory.mktemp("kept"), *offered) as made:
-        settled(made.inputs(TRAY))
+        settle(made.inputs(TRAY))
         yield made
 
 

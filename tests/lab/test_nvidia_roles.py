@@ -9,22 +9,20 @@ import pytest
 from components.hosts.playbook import Playbook
 from components.hosts.record import Contact
 from components.machines.baremetal.host import Host, HostInputs
-from stacks.errors import EffectError
 from tests.factories.run import FakeRun
 from tests.lab.emulated.packages import NEWER, OLDER, RELEASE, REVISION, of_no_release, of_release
 from tests.lab.emulated.packages import machine as kernel
-from tests.lab.emulated.rack import GPUS, Rack, on, settled, trays
+from tests.lab.emulated.rack import GPUS, TRAY, Rack, trays
+from tests.lab.faults.site import on, refusal, settle
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from components.hosts.playbook import PlaybookInputs
     from components.hosts.record import HostRecord
 
 pytestmark = [pytest.mark.lab, pytest.mark.long]
 
-TRAY = ["tuning", "nvidia_driver", "limits", "imex", "dcgm"]
 NODE = ["tuning", "nvidia_driver", "limits", "rdma", "fabric_manager", "dcgm"]
 OURS = "find /etc -name '*rackstack*' -not -path '/etc/ssh/*'"  # SSH is what makes it a lab host
 VERSION = "dpkg-query --show --showformat '${Version} ${db:Status-Want}'"
@@ -56,7 +54,7 @@ def test_a_release_that_no_source_has_is_named_with_those_that_are_there(rack: R
 def test_trays_are_brought_up_with_one_restart_each_and_stay(rack: Rack) -> None:
     run = FakeRun()
     inputs = rack.inputs(TRAY)
-    made = settled(inputs, run)
+    made = settle(inputs, run)
     restarts = [line for line in run.said if ": reboot: restart tray-" in line]
     assert [line.partition(" because ")[0] for line in restarts] == [
         "tray-0: reboot: restart tray-0 (1 of 2)",
@@ -77,18 +75,18 @@ def test_trays_are_brought_up_with_one_restart_each_and_stay(rack: Rack) -> None
         assert table.endswith("Domain State: UP")
     again = FakeRun()
     Playbook().update(inputs, inputs, made, again)
-    assert [line for line in again.said if ": done on " in line and not line.endswith(" 0 changed")] == []
+    assert again.changes == []
 
 
 def test_a_tray_with_a_driver_is_claimed_by_the_names_that_it_lists(rack: Rack) -> None:
-    settled(rack.inputs(TRAY))
+    settle(rack.inputs(TRAY))
     for host in rack.hosts:
         assert claimed(rack, host).endswith(f"{GPUS} x NVIDIA GB300")
 
 
 def test_what_an_upgrade_moved_is_seen_and_brought_back(rack: Rack) -> None:
     inputs = rack.inputs(TRAY)
-    made = settled(inputs)
+    made = settle(inputs)
     rack.offer(kernel(GPUS), *of_release(NEWER), *of_release(RELEASE), *of_no_release())
     host = rack.hosts[1]
     on(host, "apt-get -q update && rm /etc/apt/preferences.d/60-rackstack*")
@@ -100,13 +98,13 @@ def test_what_an_upgrade_moved_is_seen_and_brought_back(rack: Rack) -> None:
     was = f"was moved to {NEWER}-{REVISION} from {RELEASE}-{REVISION}: `up` brings that back and holds it"
     assert f"package nvidia-driver-580-open {was}" in drift["tray-1"]["nvidia_driver"]
     assert f"package nvidia-imex {was}" in drift["tray-1"]["imex"]
-    settled(inputs)
+    settle(inputs)
     assert on(host, f"{VERSION} nvidia-imex") == f"{RELEASE}-{REVISION} hold"
 
 
 def test_a_package_that_is_not_held_any_more_is_seen(rack: Rack) -> None:
     inputs = rack.inputs(TRAY)
-    made = settled(inputs)
+    made = settle(inputs)
     on(rack.hosts[0], "apt-mark unhold nvidia-imex")
     drift = Playbook().read(inputs, made, FakeRun()).drift
     assert drift == {
@@ -114,7 +112,7 @@ def test_a_package_that_is_not_held_any_more_is_seen(rack: Rack) -> None:
             "imex": "package nvidia-imex is not held any more, so an upgrade may move it: `up` holds it again"
         }
     }
-    settled(inputs)
+    settle(inputs)
 
 
 def test_channels_come_back_with_the_host(rack: Rack) -> None:
@@ -122,7 +120,7 @@ def test_channels_come_back_with_the_host(rack: Rack) -> None:
     on(host, "systemctl reboot || true")
     active = "until systemctl is-active nvidia-imex; do sleep 0.2; done"
     rack.wait(host, f"{active}; stat /dev/nvidia-caps-imex-channels/channel0")
-    settled(rack.inputs(TRAY))
+    settle(rack.inputs(TRAY))
 
 
 def test_a_stale_daemon_on_the_port_is_named(rack: Rack) -> None:
@@ -136,17 +134,17 @@ def test_a_stale_daemon_on_the_port_is_named(rack: Rack) -> None:
     assert "tray-0: port 50000 is taken by '/usr/bin/python3 /usr/bin/nvidia-imex" in said
     assert "of stale.service), and the plan needs it: end that process, then run again" in said
     on(host, "systemctl stop stale")
-    settled(rack.inputs(TRAY))
+    settle(rack.inputs(TRAY))
 
 
 def test_a_driver_of_another_release_restarts_hosts_in_order(rack: Rack) -> None:
     rack.offer(kernel(GPUS), *of_release(NEWER), *of_release(RELEASE), *of_no_release())
     run = FakeRun()
-    settled(rack.inputs(TRAY, **newer()), run)
+    settle(rack.inputs(TRAY, **newer()), run)
     restarts = [line for line in run.said if ": reboot: restart tray-" in line]
     assert [line.partition(": ")[0] for line in restarts] == ["tray-0", "tray-1"]
     assert restarts[0].endswith(f"because driver {RELEASE} is loaded and the plan says {NEWER}")
-    settled(rack.inputs(TRAY))
+    settle(rack.inputs(TRAY))
 
 
 def test_a_host_that_does_not_come_back_is_named_and_the_next_is_left_alone(rack: Rack) -> None:
@@ -163,7 +161,7 @@ def test_a_host_that_does_not_come_back_is_named_and_the_next_is_left_alone(rack
     assert "look at its console, start it, then run again" in said
     assert RELEASE in on(rack.hosts[1], "cat /proc/driver/nvidia/version")
     rack.wait(rack.hosts[0], "true")
-    settled(rack.inputs(TRAY))
+    settle(rack.inputs(TRAY))
 
 
 def test_a_limit_that_something_else_sets_is_named(rack: Rack) -> None:
@@ -175,7 +173,7 @@ def test_a_limit_that_something_else_sets_is_named(rack: Rack) -> None:
     assert "files, and RDMA and the engine need unlimited and 65536" in said
     for host in rack.hosts:
         on(host, f"rm -r $(dirname {other})")
-    settled(rack.inputs(["limits"]))
+    settle(rack.inputs(["limits"]))
 
 
 def test_fabric_manager_is_refused_on_trays(rack: Rack) -> None:
@@ -201,7 +199,7 @@ def test_everything_goes_and_drivers_stay_where_they_are_kept(rack: Rack) -> Non
 
 def test_nodes_run_fabric_manager_of_their_driver_over_the_modules_that_it_needs(rack: Rack) -> None:
     tools = {"prepare_packages": ["g++", "infiniband-diags", "rdma-core"]}
-    settled(rack.inputs(NODE, **tools))
+    settle(rack.inputs(NODE, **tools))
     for host in rack.hosts:
         assert "Detected NVL5+ system" in on(host, "journalctl -o cat -u nvidia-fabricmanager")
     on(rack.hosts[0], "rm /usr/lib/emulated/modules/ib_umad; rmdir /run/emulated/module/ib_umad")
@@ -239,10 +237,3 @@ def newer() -> dict[str, object]:
         "imex_packages": {"nvidia-imex": NEWER},
         "imex_driver": NEWER,
     }
-
-
-def refusal(inputs: PlaybookInputs) -> str:
-    """Run a playbook that must fail and return the whole sentence."""
-    with pytest.raises(EffectError) as failed:
-        Playbook().create(inputs, FakeRun())
-    return str(failed.value)

@@ -1,6 +1,10 @@
 """One measured figure beside its limit."""
 
+import sys
+from collections.abc import Iterable
 from typing import NamedTuple
+
+from stacks.errors import RackstackError
 
 
 class Figure(NamedTuple):
@@ -78,3 +82,18 @@ def none_of(what: str, seen: int) -> Figure:
 
 def _milliseconds(seconds: float) -> str:
     return f"{seconds * 1000:.1f} ms"
+
+
+def printed(figures: Iterable[Figure]) -> int:
+    """Print rows as they are had; return 1 where a figure is above its limit or one could not be had."""
+    above = []
+    try:
+        for figure in figures:
+            print(figure.row, flush=True)
+            above += [] if figure.kept else [f"{figure.what}: {figure.figure}, and must be {figure.limit}"]
+    except RackstackError as error:
+        print(error, file=sys.stderr)
+        return 1
+    if above:
+        print(f"bench: above its limit: {'; '.join(above)}", file=sys.stderr)
+    return 1 if above else 0

@@ -5,6 +5,7 @@ import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from pathlib import Path
 from statistics import median
 
 from components.fleet_inventory import Inventory, InventoryInputs
@@ -79,9 +80,14 @@ def _hosts() -> Iterator[list[HostRecord]]:
         Inventory().delete(InventoryInputs(fleet=fleet, provider="lab"), Outputs(incarnation="any"), Silent())
 
 
-def _booted(fleet: str) -> list[HostRecord]:
+def image() -> Path:
+    """Return the root filesystem of lab hosts."""
     recipe = catalog.load().images[_IMAGE]
-    image = cache.image(_IMAGE, recipe.suite, recipe.packages)
+    return cache.image(_IMAGE, recipe.suite, recipe.packages)
+
+
+def _booted(fleet: str) -> list[HostRecord]:
+    root = str(image())
     network = Network().create(NetworkInputs(fleet=fleet), Silent())
     wanted = [
         MachineInputs(
@@ -90,7 +96,7 @@ def _booted(fleet: str) -> list[HostRecord]:
             network=network.incarnation,
             subnet=network.subnet,
             bridge=network.bridge,
-            image=str(image),
+            image=root,
             index=_FIRST_INDEX + number,
             cpus=1,
             memory_mib=_MEMORY_MIB,

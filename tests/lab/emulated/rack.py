@@ -1,4 +1,4 @@
-"""Two lab hosts as machines with GPUs, a package source beside them, and somebody who switches them on."""
+"""Lab hosts as machines with GPUs, a package source beside them, and somebody who switches them on."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 from components.fleet_inventory import Inventory
 from components.hosts import runs, ssh
-from components.hosts.playbook import Playbook, PlaybookInputs, PlaybookOutputs
+from components.hosts.playbook import PlaybookInputs
 from components.hosts.roles import digests
 from components.machines.lab import names, processes
 from components.machines.lab.host import Host
@@ -22,6 +22,7 @@ from tests.factories.machines import boot, machine
 from tests.factories.run import FakeRun
 from tests.lab.emulated import packages
 from tests.lab.faults.origin import serving
+from tests.lab.faults.site import on
 from tests.lab.outside import inventory_of, traces
 
 if TYPE_CHECKING:
@@ -34,13 +35,15 @@ if TYPE_CHECKING:
     from tests.lab.faults.origin import Mirror
 
 GPUS = 4
+TRAY = ("tuning", "nvidia_driver", "limits", "imex", "dcgm")
+"""Roles of a tray, as the plan has them."""
 MEMORY_MIB = 512
 FOLDER = "/apt/./"  # as apt asks for what is in a flat source
 
 
 @dataclass
 class Rack:
-    """A fleet of two emulated machines.
+    """A fleet of emulated machines.
 
     Attributes:
         fleet: Its identity.
@@ -56,7 +59,7 @@ class Rack:
 
     @property
     def hosts(self) -> list[HostRecord]:
-        """Both hosts, in order."""
+        """All hosts, in order."""
         return [outputs.record for _, outputs in self.made]
 
     def offer(self, *offered: Package) -> None:
@@ -201,18 +204,3 @@ def attended(rack: Rack) -> Iterator[None]:
     finally:
         over.set()
         thread.join()
-
-
-def settled(inputs: PlaybookInputs, run: FakeRun | None = None) -> PlaybookOutputs:
-    """Run the playbook and see that nothing differs afterwards."""
-    run = run or FakeRun()
-    made = Playbook().create(inputs, run)
-    assert Playbook().read(inputs, made, FakeRun()).drift == {}
-    return made
-
-
-def on(host: HostRecord, command: str, seconds: float = 30) -> str:
-    """Return what a command on a host prints; it must succeed."""
-    answer = ssh.run(host, command, deadline=seconds)
-    assert answer.code == 0, answer.out + answer.err
-    return answer.out.strip()

@@ -162,10 +162,10 @@ def settle(inputs: PlaybookInputs, run: FakeRun | None = None) -> PlaybookOutput
     return made
 
 
-def on(host: HostRecord, command: str) -> str:
+def on(host: HostRecord, command: str, seconds: float = 30) -> str:
     """Return what a command on a host prints; it must succeed."""
-    answer = ssh.run(host, command, deadline=30)
-    assert answer.code == 0, answer.err
+    answer = ssh.run(host, command, deadline=seconds)
+    assert answer.code == 0, answer.out + answer.err
     return answer.out.strip()
 
 
