@@ -106,15 +106,9 @@ class Fleet(pulumi.ComponentResource):
 
     def _gated(self, prepare: Ensured) -> list[Ensured]:
         """Declare what holds ranks off a broken fabric; nothing where the plan has none that is known."""
-        plan = self._plan
-        if not gated(plan):
+        if not gated(self._plan):
             return []
-        inputs = {
-            "fleet": self._fleet,
-            "hosts": self._hosts,
-            "wants": self._addresses.apply(lambda addresses: wants(plan, addresses).model_dump(mode="json")),
-            "after": [prepare.out("run")],
-        }
+        inputs = {**self._judged(), "after": [prepare.out("run")]}
         return [Ensured(Gates, "gates", inputs, self._below, SECONDS)]
 
     def _proved(self, prepare: Ensured, engine: Ensured, access: Ensured) -> list[Ensured]:
@@ -123,9 +117,7 @@ class Fleet(pulumi.ComponentResource):
         if not self._gates:
             return []
         inputs = {
-            "fleet": self._fleet,
-            "hosts": self._hosts,
-            "wants": self._addresses.apply(lambda addresses: wants(plan, addresses).model_dump(mode="json")),
+            **self._judged(),
             "exchanges": self._known("serve").apply(
                 lambda known: [each.model_dump(mode="json") for each in exchanges(plan, *known)]
             ),
@@ -134,6 +126,15 @@ class Fleet(pulumi.ComponentResource):
         own = pulumi.ResourceOptions(depends_on=[access])
         opts = pulumi.ResourceOptions.merge(self._below, own)
         return [Ensured(Collectives, "collectives", inputs, opts, proof.SECONDS)]
+
+    def _judged(self) -> dict[str, Any]:
+        """Return what gates and collectives are both told: whose hosts, and what is wanted of them."""
+        plan = self._plan
+        return {
+            "fleet": self._fleet,
+            "hosts": self._hosts,
+            "wants": self._addresses.apply(lambda addresses: wants(plan, addresses).model_dump(mode="json")),
+        }
 
     def _playbook(
         self,

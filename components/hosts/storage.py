@@ -1,6 +1,5 @@
 """Where the checkpoints of each host lie, from the plan. Pure."""
 
-from collections.abc import Mapping
 from typing import Any, Final
 
 from stacks.planning.hosts import PlannedHost
@@ -24,12 +23,6 @@ def of_hosts(plan: FleetPlan) -> dict[str, dict[str, Any]]:
         for host in plan.hosts
         if host.checkpoints
     }
-
-
-def merged(*variables: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Return host name → all of its variables."""
-    names = dict.fromkeys(name for each in variables for name in each)
-    return {name: {k: v for each in variables for k, v in each.get(name, {}).items()} for name in names}
 
 
 def system_disk_mib(plan: FleetPlan, host: PlannedHost) -> int:

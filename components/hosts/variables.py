@@ -68,7 +68,8 @@ def host_variables(
     """
     match playbook:
         case "prepare":
-            return storage.merged(host_stack.of_hosts(plan, addresses), storage.of_hosts(plan))
+            below, place = host_stack.of_hosts(plan, addresses), storage.of_hosts(plan)
+            return {name: {**below.get(name, {}), **place.get(name, {})} for name in {**below, **place}}
         case "access":
             return {host.name: _access(plan, host.name, addresses[host.name]) for host in plan.hosts}
         case "serve":

@@ -77,7 +77,6 @@ def wants(fabric: str, **changed: Any) -> Wants:
     engine: dict[str, Any] = {
         "name": "serve",
         "hosts": hosts,
-        "ranks": 8 if trays else 16,
         "spans": trays,
         "transfers": False,
         "flags": {},

@@ -164,7 +164,9 @@ def judged(
         refused.append(Refused(UNREAD, tuple(engine.hosts), "no rank told a figure"))
     if exchange.backend == "nccl":
         try:
-            refused += ways(engine, read_log("\n".join(each.log for each in told.values())), wants)
+            refused += ways(
+                engine, read_log("\n".join(each.log for each in told.values())), wants, exchange.world
+            )
         except NotUnderstood as fault:
             refused.append(Refused(UNREAD, tuple(engine.hosts), f"NCCL {fault}"))
     refused += [each for one in measured for each in wrong(engine, one)]
@@ -190,11 +192,11 @@ def wrong(engine: Engine, measured: Measured) -> Iterator[Refused]:
         yield Refused(RIGHT, tuple(engine.hosts), seen)
 
 
-def ways(engine: Engine, log: Log, wants: Wants) -> Iterator[Refused]:
-    """Yield what is wrong with how the ranks of an engine reach each other."""
-    hosts, gpus = tuple(engine.hosts), engine.ranks
-    if log.ranks != gpus:
-        yield Refused(SIZE, hosts, f"NCCL has {log.ranks} ranks", f"{gpus}")
+def ways(engine: Engine, log: Log, wants: Wants, world: int) -> Iterator[Refused]:
+    """Yield what is wrong with how the ranks of an engine, so many, reach each other."""
+    hosts = tuple(engine.hosts)
+    if log.ranks != world:
+        yield Refused(SIZE, hosts, f"NCCL has {log.ranks} ranks", f"{world}")
     allowed = _allowed(engine, wants)
     needed = allowed - {P2P} if len(hosts) > 1 else frozenset()
     if log.ways - allowed or (needed and not log.ways & needed):

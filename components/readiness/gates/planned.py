@@ -90,7 +90,6 @@ def _engine(group: EngineGroup, gpus: int) -> Engine:
     return Engine(
         name=group.name,
         hosts=list(dict.fromkeys(rank.host for rank in group.ranks)),
-        ranks=sum(len(rank.seats) for rank in group.ranks),
         spans=group.parallel.tensor_parallel > gpus,
         transfers=group.ports.side_channel is not None,
         flags={option.name: option.value for option in group.options},

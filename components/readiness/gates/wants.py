@@ -15,7 +15,6 @@ class Engine(BaseModel):
     Attributes:
         name: serve, prefill or decode.
         hosts: Its hosts in rank order.
-        ranks: Its GPUs, over all hosts.
         spans: Whether one of its tensor parallel groups lies on several hosts.
         transfers: Whether it hands its cache over to another engine, or takes it.
         flags: Its engine options as planned.
@@ -26,7 +25,6 @@ class Engine(BaseModel):
 
     name: str
     hosts: list[str]
-    ranks: int
     spans: bool
     transfers: bool
     flags: dict[str, Any]

@@ -18,9 +18,8 @@ WELL = {"all_reduce": [1073741824, 811.0, 0], "alltoall": [1073741824, 640.5, 0]
 
 def _exchange(wanted: Wants, backend: Any) -> Exchange:
     [engine] = wanted.engines
-    each = engine.ranks // len(engine.hosts)
     members = [
-        Member(host=host, first=index * each, local=each, environment={})
+        Member(host=host, first=index * wanted.gpus, local=wanted.gpus, environment={})
         for index, host in enumerate(engine.hosts)
     ]
     return Exchange(
