@@ -121,6 +121,7 @@ class Fleet(pulumi.ComponentResource):
             "exchanges": self._known("serve").apply(
                 lambda known: [each.model_dump(mode="json") for each in exchanges(plan, *known)]
             ),
+            "seen": self._gates[0].out("shown"),
             "after": [prepare.out("run"), engine.out("run")],
         }
         own = pulumi.ResourceOptions(depends_on=[access])

@@ -35,8 +35,11 @@ When the engine is installed and before it starts, all its ranks exchange data o
 `collectives`): all-reduce and all-to-all by the engine's own torch, as the service's user, in a unit with a
 rank's limits and a rank's variables. What each received is checked. The first figures are the fleet's
 baseline (`pulumi stack export`, `baseline`, GB/s as nccl-tests counts), and later ones may be 10 % below;
-other ranks get another baseline, and so does `pulumi up --replace` of it. Ranks that run already are left
-alone. An engine that computes on cores exchanges by gloo: results are checked, ways and speeds are not.
+other ranks get another baseline, and so does `pulumi up --replace` of it. It is done again when a playbook
+changed the hosts or the gates saw something else (a reboot, another driver), but ranks that run already are
+left alone. Where the ranks of one host fail, all are ended five seconds later; after Ctrl-C or a kill of
+Pulumi none is left. An engine that computes on cores exchanges by gloo: results are checked, ways and speeds
+are not. An engine of one rank has nobody to reach.
 """
 
 

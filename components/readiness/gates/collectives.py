@@ -156,8 +156,8 @@ def judged(
         baseline: Collective → bus bandwidth that this fleet had before, in GB/s; empty the first time.
     """
     [engine] = [each for each in wants.engines if each.name == exchange.engine]
-    if failed := {host: each for host, each in told.items() if each.code}:
-        return merged(Refused(UNREAD, (host,), _failure(each)) for host, each in failed.items())
+    if failed := failures(told):
+        return failed
     refused: list[Refused] = []
     measured = [each for host in told.values() for each in host.measured]
     if not measured:
@@ -173,6 +173,11 @@ def judged(
     if exchange.backend == "nccl":
         refused += speeds(engine, largest(measured), wants, baseline)
     return merged(refused)
+
+
+def failures(told: Mapping[str, Told]) -> tuple[Refused, ...]:
+    """Return which ranks failed, by host."""
+    return merged(Refused(UNREAD, (host,), _failure(each)) for host, each in told.items() if each.code)
 
 
 def _failure(told: Told) -> str:

@@ -33,6 +33,7 @@ class CollectivesInputs(Inputs):
         hosts: The hosts in rank order.
         wants: What the plan wants of them.
         exchanges: What the ranks of each engine do.
+        seen: What the gates saw of each host (boot, driver, ports): what differs is proved again.
         after: Nonces of what changed hosts before: a new run there is proved again.
     """
 
@@ -40,6 +41,7 @@ class CollectivesInputs(Inputs):
     hosts: list[HostRecord] = Field(min_length=1)
     wants: Wants
     exchanges: list[Exchange]
+    seen: dict[str, dict[str, str]]
     after: list[str]
 
 
@@ -114,7 +116,7 @@ def _proved(inputs: CollectivesInputs, before: CollectivesOutputs, run: Run) -> 
     if holders := trial.held_by(inputs.hosts, run.stop):
         run.note(
             f"ranks of this fleet run on {', '.join(holders)} and hold the GPUs, so collectives are not run "
-            "now; what was measured before stands"
+            f"now; {'what was measured before stands' if before.baseline else 'nothing was measured yet'}"
         )
         return before
     measured, faults = _measured(inputs, before.baseline, run)
@@ -127,7 +129,7 @@ def _proved(inputs: CollectivesInputs, before: CollectivesOutputs, run: Run) -> 
 
 def _measured(inputs: CollectivesInputs, baseline: Speeds, run: Run) -> tuple[Speeds, list[str]]:
     from components.readiness.gates import trial  # noqa: PLC0415 -- a preview needs none of it
-    from components.readiness.gates.collectives import judged, largest  # noqa: PLC0415 -- as above
+    from components.readiness.gates.collectives import failures, judged, largest  # noqa: PLC0415 -- as above
 
     seconds = min(SECONDS, run.deadline or SECONDS) / max(1, len(inputs.exchanges))
     measured: Speeds = {}
@@ -140,9 +142,8 @@ def _measured(inputs: CollectivesInputs, baseline: Speeds, run: Run) -> tuple[Sp
         told: dict[str, Told] = {
             host: answer for host, answer in answers.items() if not isinstance(answer, EffectError)
         }
-        if silent:
-            continue
-        refused = judged(exchange, told, inputs.wants, baseline.get(exchange.engine, {}))
+        usual = baseline.get(exchange.engine, {})
+        refused = failures(told) if silent else judged(exchange, told, inputs.wants, usual)
         faults += [each.sentence for each in refused]
         figures = largest(each for host in told.values() for each in host.measured)
         measured[exchange.engine] = {name: each.busbw for name, each in figures.items()}

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
+import threading
+import time
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -14,7 +18,6 @@ from components.readiness.gates.observe import of_each
 from stacks.errors import EffectError, Refusal
 
 if TYPE_CHECKING:
-    import threading
     from collections.abc import Sequence
 
     from components.hosts.record import HostRecord
@@ -22,13 +25,22 @@ if TYPE_CHECKING:
 
 _FROZEN = ConfigDict(frozen=True, extra="forbid", strict=True, defer_build=True)
 PROGRAM: Final = Path(__file__).parent / "exchange.py"
+RANK_UNIT: Final = (
+    Path(__file__).resolve().parents[3] / "playbooks/roles/serve/templates/rackstack-rank.service.j2"
+)
 UNIT: Final = "rackstack-collectives.service"
-"""Its name gives it the limits of a rank (role limits)."""
-CACHE: Final = "/var/cache/rackstack"
 ASK_SECONDS: Final = 15.0
+STOP_SECONDS: Final = 20.0
+"""A rank is given ten to end."""
+GRACE_SECONDS: Final = 5.0
+"""For the other hosts, once the ranks of one failed: they see it at once, or wait for it without end."""
 LATE: Final = f"it came to no end within {{seconds}}; see `journalctl -u {UNIT}` there"
 _MARGIN: Final = 15.0
 """Seconds by which the unit ends before nobody waits for it any more."""
+_NOT_FOR_IT: Final = {"Type", "Restart", "SyslogIdentifier", "LogRateLimitIntervalSec"}
+"""What concerns only a unit that is a service and has a journal."""
+_PROPERTY: Final = re.compile(r"^(\w+)=([^{\n]*)$", re.MULTILINE)
+"""A line of the unit that is the same for all ranks."""
 
 
 class Member(BaseModel):
@@ -131,6 +143,8 @@ def run(
 ) -> dict[str, Told | EffectError]:
     """Return host name → what its ranks told, or why they told nothing.
 
+    Where ranks fail, only their hosts are in it: the others waited for them. No rank is left anywhere.
+
     Args:
         exchange: What they do.
         hosts: The hosts of the fleet.
@@ -139,12 +153,47 @@ def run(
     """
     members = {member.host: member for member in exchange.members}
     concerned = [host for host in hosts if host.name in members]
+    end = _End(stop)
 
     def ask(host: HostRecord) -> Told:
-        answer = _run(host, command(exchange, members[host.name], seconds), seconds, PROGRAM)
-        return _told(host, answer)
+        try:
+            answer = _run(host, command(exchange, members[host.name], seconds), seconds, PROGRAM)
+            told = _told(host, answer)
+        except EffectError as fault:
+            end.failed(host.name, fault)
+            raise
+        if told.code:
+            end.failed(host.name, told)
+        return told
 
-    return of_each(concerned, ask, seconds, stop, LATE)
+    found = of_each(concerned, ask, seconds, end, LATE)
+    failed = dict(end.failures)
+    if failed or end.is_set() or any(isinstance(each, EffectError) for each in found.values()):
+        _stop(concerned)
+    return failed or found
+
+
+class _End(threading.Event):
+    """Is set when nobody wants to wait any longer, and soon after ranks failed for whom the others wait."""
+
+    def __init__(self, stop: threading.Event) -> None:
+        super().__init__()
+        self.failures: dict[str, Told | EffectError] = {}
+        self._stop, self._since = stop, float("inf")
+
+    def failed(self, host: str, how: Told | EffectError) -> None:
+        """Remember that ranks failed."""
+        self.failures[host] = how
+        self._since = min(self._since, time.monotonic())
+
+    def is_set(self) -> bool:
+        return self._stop.is_set() or time.monotonic() - self._since > GRACE_SECONDS
+
+
+def _stop(hosts: Sequence[HostRecord]) -> None:
+    """End all ranks; a host that does not answer ends its own when its unit's time is over."""
+    line = f"systemctl stop {UNIT} 2>/dev/null"
+    of_each(hosts, lambda host: _run(host, line, STOP_SECONDS), STOP_SECONDS, threading.Event(), LATE)
 
 
 def command(exchange: Exchange, member: Member, seconds: float) -> str:
@@ -157,22 +206,20 @@ def command(exchange: Exchange, member: Member, seconds: float) -> str:
         "first": member.first,
         "local": member.local,
     }
-    environment = {"HOME": CACHE, **member.environment, "NCCL_DEBUG": "INFO"}
-    properties = {
-        "User": "rackstack",
-        "Group": "rackstack",
-        "CacheDirectory": Path(CACHE).name,
-        "WorkingDirectory": CACHE,
-        "PrivateTmp": "yes",
-        "NoNewPrivileges": "yes",
-        "RuntimeMaxSec": f"{max(1.0, seconds - _MARGIN):.0f}",
-    }
+    variables = {**member.environment, "NCCL_DEBUG": "INFO", "NCCL_DEBUG_SUBSYS": "INIT"}
     words = ["systemd-run", "--quiet", "--wait", "--pipe", "--collect", f"--unit={UNIT}"]
-    words += [f"--property={key}={value}" for key, value in properties.items()]
-    words += [f"--setenv={key}={value}" for key, value in environment.items()]
-    # Unbuffered, for a rank that ends without a word more would take the end of NCCL's log with it.
-    words += [exchange.python, "-u", "-", json.dumps(job)]
+    words += [f"--property={line}" for line in rank_properties()]
+    words += [f"--property=RuntimeMaxSec={max(1.0, seconds - _MARGIN):.0f}"]
+    words += [f"--setenv={key}={value}" for key, value in variables.items()]
+    words += [exchange.python, "-", json.dumps(job)]
     return f"systemctl stop {UNIT} 2>/dev/null; {shlex.join(words)}"
+
+
+@cache
+def rank_properties() -> tuple[str, ...]:
+    """Return what the unit of every rank is given, as it stands there: user, limits, what it may not do."""
+    service = RANK_UNIT.read_text(encoding="utf-8").partition("[Service]\n")[2]
+    return tuple(f"{key}={value}" for key, value in _PROPERTY.findall(service) if key not in _NOT_FOR_IT)
 
 
 def _told(host: HostRecord, answer: Answer) -> Told:

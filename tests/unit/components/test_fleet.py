@@ -29,6 +29,7 @@ class Recorder(mocks.Mocks):
             "run": "1.1",
             "incarnation": "1",
             "environment": dict.fromkeys(names, ENVIRONMENT),
+            "shown": {},
             "key": "k",
             "certificate": "PEM",
         }
@@ -69,7 +70,9 @@ def test_over_rdma_no_rank_starts_before_the_gates_and_each_gets_its_hosts_own_i
     gates = seen["rack:readiness:Gates", "gates"]
     assert gates["wants"]["fabric"] == "rdma"
     assert gates["after"] == ["1.1"]
-    [exchange] = seen["rack:readiness:Collectives", "collectives"]["exchanges"]
+    proof = seen["rack:readiness:Collectives", "collectives"]
+    assert (proof["after"], proof["seen"]) == (["1.1", "1.1"], {})
+    [exchange] = proof["exchanges"]
     assert (exchange["backend"], [each["first"] for each in exchange["members"]]) == ("nccl", [0, 8])
     assert exchange["members"][0]["environment"].items() >= ENVIRONMENT.items()
     for own in seen["rack:hosts:Playbook", "serve"]["host_variables"].values():

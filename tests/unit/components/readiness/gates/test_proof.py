@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import shlex
+import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from components.hosts import ssh
+from components.readiness.gates import trial
 from components.readiness.gates.proof import Collectives, CollectivesInputs, CollectivesOutputs
 from components.readiness.gates.trial import Exchange, Member
 from stacks.errors import Incomplete, Refusal, Unreachable
@@ -33,7 +35,7 @@ EXCHANGE = Exchange(
     port=29501,
     members=MEMBERS,
 )
-INPUTS = CollectivesInputs(fleet="f", hosts=HOSTS, wants=WANTS, exchanges=[EXCHANGE], after=["1"])
+INPUTS = CollectivesInputs(fleet="f", hosts=HOSTS, wants=WANTS, exchanges=[EXCHANGE], seen={}, after=["1"])
 LOG = (
     "a:1:2 [0] NCCL INFO comm 0x5 rank 0 nRanks 8 nNodes 1 localRanks 8 localRank 0 MNNVL 1\n"
     "a:1:2 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[1] via P2P/MNNVL"
@@ -47,6 +49,10 @@ class Hosts:
         self.busbw = 800.0
         self.held: set[str] = set()
         self.silent: set[str] = set()
+        self.failing: set[str] = set()
+        self.waiting: set[str] = set()
+        self.stopped: set[str] = set()
+        self.over = threading.Event()
         self.commands: list[list[str]] = []
 
     def run(self, record: HostRecord, command: str, *, deadline: float, stdin: str) -> ssh.Answer:
@@ -54,17 +60,24 @@ class Hosts:
         assert deadline > 0
         if "is-active" in command:
             return ssh.Answer(0 if record.name in self.held else 3, "", "")
+        if command.startswith("systemctl stop") and "systemd-run" not in command:
+            self.stopped.add(record.name)
+            self.over.set()
+            return ssh.Answer(0, "", "")
         assert "def take_part" in stdin
+        if record.name in self.waiting:
+            assert self.over.wait(30)
+            return ssh.Answer(1, "", "")
         if record.name in self.silent:
             raise Unreachable(f"host {record.name} did not answer over SSH")
         self.commands.append(shlex.split(command.partition("; ")[2]))
         measured = [{"collective": "all_reduce", "size": 8, "busbw": self.busbw, "wrong": 0}]
         head = record.name == "tray-0"
         told: dict[str, Any] = {
-            "code": 0,
+            "code": int(record.name in self.failing),
             "log": LOG if head else "",
             "measured": measured * head,
-            "error": "",
+            "error": "RuntimeError: no GPU" if record.name in self.failing else "",
         }
         return ssh.Answer(0, json.dumps(told), "")
 
@@ -86,7 +99,7 @@ def test_the_first_figures_are_the_baseline_and_every_host_knows_its_ranks(hosts
     jobs = sorted((json.loads(words[-1]) for words in hosts.commands), key=lambda job: int(job["first"]))
     assert [(job["first"], job["local"], job["world"]) for job in jobs] == [(0, 4, 8), (4, 4, 8)]
     assert {"--setenv=GLOO_SOCKET_IFNAME=eth0", "--setenv=NCCL_DEBUG=INFO"} <= set(hosts.commands[0])
-    assert hosts.commands[0][-4:-1] == ["/opt/engine/bin/python", "-u", "-"]
+    assert hosts.commands[0][-3:-1] == ["/opt/engine/bin/python", "-"]
 
 
 def test_what_is_slower_than_the_baseline_is_refused_and_stays_unproved(hosts: Hosts) -> None:
@@ -123,6 +136,55 @@ def test_a_host_that_is_silent_is_named(hosts: Hosts) -> None:
     hosts.silent = {"tray-1"}
     with pytest.raises(Refusal, match=r"^tray-1: host tray-1 did not answer over SSH$"):
         _proved()
+
+
+def test_where_ranks_fail_those_that_wait_for_them_are_ended_and_blamed_for_nothing(
+    hosts: Hosts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(trial, "GRACE_SECONDS", 0.0)
+    hosts.failing, hosts.waiting = {"tray-1"}, {"tray-0"}
+    with pytest.raises(
+        Refusal, match=r"^tray-1: a rank ended with exit status 1: RuntimeError: no GPU, "
+    ) as ended:
+        _proved()
+    assert len(str(ended.value).splitlines()) == 1
+    assert hosts.stopped == {"tray-0", "tray-1"}
+
+
+def test_ctrl_c_leaves_no_rank(hosts: Hosts) -> None:
+    hosts.waiting = {"tray-0", "tray-1"}
+    run = FakeRun()
+
+    def stop_when_all_wait(message: str) -> None:
+        assert "8 ranks of serve exchange data by nccl" in message
+        run.stop.set()
+
+    run.progress = stop_when_all_wait  # type: ignore[method-assign] # plays the moment of the key
+    with pytest.raises(Refusal, match=r"^the collectives were interrupted; run `pulumi up` again$"):
+        Collectives().create(INPUTS, run)
+    assert hosts.stopped == {"tray-0", "tray-1"}
+
+
+def test_ranks_that_run_before_anything_was_measured_are_told_so(hosts: Hosts) -> None:
+    hosts.held = {"tray-0"}
+    run = FakeRun()
+    assert Collectives().create(INPUTS, run).baseline == {}
+    assert run.said[-1].endswith("nothing was measured yet")
+
+
+def test_an_engine_of_one_rank_has_nobody_to_reach(hosts: Hosts) -> None:
+    proved = Collectives().create(INPUTS.model_copy(update={"exchanges": []}), FakeRun())
+    assert (proved.baseline, hosts.commands) == ({}, [])
+
+
+def test_ranks_are_given_what_the_unit_of_a_rank_is_given(hosts: Hosts) -> None:
+    _proved()
+    given = {word.removeprefix("--property=") for word in hosts.commands[0] if word.startswith("--property=")}
+    unit = trial.RANK_UNIT.read_text().splitlines()
+    same = {"User=rackstack", "LimitMEMLOCK=infinity", "RemoveIPC=yes", "CapabilityBoundingSet="}
+    assert same <= given & set(unit)
+    assert given - set(unit) == {"RuntimeMaxSec=885"}
+    assert not {each for each in given if "{" in each or each.startswith(("Type=", "ExecStart="))}
 
 
 def test_a_look_asks_nobody_and_the_end_leaves_everything(hosts: Hosts) -> None:
