@@ -24,6 +24,7 @@ from components.readiness.gates.planned import exchanges, gated, wants
 from components.readiness.gates.proof import Collectives
 from stacks import report
 from stacks.errors import PlanError
+from stacks.planning.budget import ready_within
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -81,12 +82,12 @@ class Fleet(pulumi.ComponentResource):
             plan, self._fleet, configured, self._gateway.apply(lambda record: record["address"]), self._below
         )
         self._gates: list[Ensured] = []
-        self._prove(self._host_state())
+        self._prove(*self._host_state())
         self.results = self._results()
         self.register_outputs({})
 
-    def _host_state(self) -> list[Ensured]:
-        """Declare all playbooks; return those that the proof is about."""
+    def _host_state(self) -> tuple[Ensured, list[Ensured]]:
+        """Declare all playbooks; return the one that tells how fast hosts read, and those of the proof."""
         budget, engine_key = self._plan.budget, self._entrance.engine_key
         prepare = self._playbook("prepare", [], budget.prepare)
         self._gates = self._gated(prepare)
@@ -102,7 +103,7 @@ class Fleet(pulumi.ComponentResource):
             {"serve_api_key": engine_key},
             behind=[access, *self._gates, *proved],
         )
-        return [serve, access]
+        return checkpoint, [serve, access]
 
     def _gated(self, prepare: Ensured) -> list[Ensured]:
         """Declare what holds ranks off a broken fabric; nothing where the plan has none that is known."""
@@ -173,8 +174,8 @@ class Fleet(pulumi.ComponentResource):
         door = (self._addresses, self._entrance.certificate) if playbook == "access" else ({}, "")
         return pulumi.Output.all(self._machines.mirror, *door).apply(lambda known: Site(*known))
 
-    def _prove(self, served: Sequence[Ensured]) -> None:
-        seconds = self._plan.budget.ready
+    def _prove(self, checkpoint: Ensured, served: Sequence[Ensured]) -> None:
+        budget, names = self._plan.budget, [host.name for host in self._plan.hosts]
         inputs = {
             "fleet": self._fleet,
             "endpoint": self._entrance.url,
@@ -184,9 +185,11 @@ class Fleet(pulumi.ComponentResource):
             "api_key": self._entrance.key,
             "hosts": self._hosts,
             "served": [each.out("run") for each in served],
-            "deadline": seconds,
+            "deadline": checkpoint.out("facts").apply(
+                lambda facts: ready_within(budget, [facts.get(name, {}).get("read") for name in names])
+            ),
         }
-        Ensured(Completion, "completion", inputs, self._below, seconds)
+        Ensured(Completion, "completion", inputs, self._below, budget.ready)
 
     def _results(self) -> dict[str, Any]:
         plan = self._plan

@@ -47,11 +47,13 @@ class Marker:
     Attributes:
         run: Nonce of the run that wrote it.
         roles: Role → digest of that run.
+        facts: What the roles told.
         watched: Role → kind → key → value at the end of that run, as `observe.py` describes them.
     """
 
     run: str
     roles: Mapping[str, str]
+    facts: Mapping[str, Any] = field(default_factory=dict)
     watched: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -126,8 +128,13 @@ def drift(out: str, err: str, expected: Expected) -> dict[str, str]:
 def _marker(found: Any) -> Marker | None:
     match found:
         case {"run": str(run), "roles": dict(roles)}:
-            watched = found.get("watched")
-            return Marker(run, roles, watched if isinstance(watched, dict) else {})
+            facts, watched = (found.get(key) for key in ("facts", "watched"))
+            return Marker(
+                run,
+                roles,
+                facts if isinstance(facts, dict) else {},
+                watched if isinstance(watched, dict) else {},
+            )
     return None
 
 

@@ -53,9 +53,11 @@ class PlaybookOutputs(Outputs):
 
     Attributes:
         run: Nonce of the last good run, `incarnation.nonce`; the markers on the hosts hold it too.
+        facts: Host name → what the roles told of it in that run; none of a host that did not answer then.
     """
 
     run: str
+    facts: dict[str, dict[str, Any]]
 
 
 class Playbook(Kind[PlaybookInputs, PlaybookOutputs]):
@@ -88,9 +90,8 @@ class Playbook(Kind[PlaybookInputs, PlaybookOutputs]):
     def create(self, inputs: PlaybookInputs, run: Run) -> PlaybookOutputs:
         """Run the playbook on all hosts; what an earlier run left is adopted by the roles."""
         incarnation = new_incarnation()
-        made = PlaybookOutputs(incarnation=incarnation, run=_new_run(incarnation))
-        _perform(inputs, made.run, run, kept=made)
-        return made
+        made = PlaybookOutputs(incarnation=incarnation, run=_new_run(incarnation), facts={})
+        return _perform(inputs, made, run)
 
     def read(self, inputs: PlaybookInputs, outputs: PlaybookOutputs, run: Run) -> Seen[PlaybookOutputs]:
         """Compare what one look per host shows with what the last good run left."""
@@ -114,9 +115,8 @@ class Playbook(Kind[PlaybookInputs, PlaybookOutputs]):
         staying = {host.name for host in new.hosts}
         leaving = [host for host in old.hosts if host.name not in staying]
         _undo(old, outputs, leaving, run)
-        made = outputs.model_copy(update={"run": _new_run(outputs.incarnation)})
-        _perform(new, made.run, run, kept=made)
-        return made
+        made = outputs.model_copy(update={"run": _new_run(outputs.incarnation), "facts": {}})
+        return _perform(new, made, run)
 
     def delete(self, inputs: PlaybookInputs, outputs: PlaybookOutputs, run: Run) -> None:
         """Undo the playbook on every host that answers and still is in the state of this incarnation."""
@@ -129,21 +129,33 @@ class Playbook(Kind[PlaybookInputs, PlaybookOutputs]):
         return bundles.write(inputs.fleet, inputs.playbook, inputs.hosts, found, clean)
 
 
-def _perform(inputs: PlaybookInputs, nonce: str, run: Run, kept: PlaybookOutputs) -> None:
-    """Run the playbook itself.
+def _perform(inputs: PlaybookInputs, made: PlaybookOutputs, run: Run) -> PlaybookOutputs:
+    """Run the playbook itself, and return what it made with what the roles told.
 
     Raises:
         Refusal: No task was started anywhere.
-        Incomplete: The run began and failed; `kept` stays in state. Its nonce is on no host, so the next look
+        Incomplete: The run began and failed; `made` stays in state. Its nonce is on no host, so the next look
             shows the failure as drift: the engine forgets a failed update as soon as it has refreshed.
     """
     _require_ready(inputs.hosts, run)
-    verdict = _carry_out(inputs, f"{inputs.playbook}.yml", inputs.hosts, nonce, run)
+    verdict = _carry_out(inputs, f"{inputs.playbook}.yml", inputs.hosts, made.run, run)
     if verdict.ok:
-        return
+        return made.model_copy(update={"facts": _told(inputs)})
     if not verdict.began:
         raise Refusal("; ".join(verdict.failures))
-    raise Incomplete(verdict.failures, kept)
+    raise Incomplete(verdict.failures, made)
+
+
+def _told(inputs: PlaybookInputs) -> dict[str, dict[str, Any]]:
+    """Return host name → what the roles told of it, as its marker has it."""
+    command = markers.marker_command(inputs.fleet, inputs.playbook)
+    answers = _ask(inputs.hosts, {host.name: command for host in inputs.hosts})
+    found = {
+        name: markers.marker(answer.out)
+        for name, answer in answers.items()
+        if not isinstance(answer, EffectError)
+    }
+    return {name: dict(marker.facts) for name, marker in found.items() if marker}
 
 
 def _undo(inputs: PlaybookInputs, outputs: PlaybookOutputs, hosts: Sequence[HostRecord], run: Run) -> None:

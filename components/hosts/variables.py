@@ -156,6 +156,7 @@ def _checkpoint(plan: FleetPlan, mirror: str) -> dict[str, Any]:
             {"path": path, "size": size, "sha256": digest}
             for path, (size, digest) in sorted(checkpoint.files.items())
         ],
+        "checkpoint_least_read": int(plan.budget.read),
         "checkpoint_keep": _keeps_checkpoint(plan),
     }
 

@@ -1,10 +1,12 @@
 """Deadlines: bytes at the slowest speed that is still healthy, and an allowance for what is not bytes."""
 
+from collections.abc import Sequence
+
 from stacks.config import BareMetalMachines
 from stacks.planning.design import Design
 from stacks.planning.load import bytes_to_read
 from stacks.planning.memory import mib
-from stacks.planning.plan import Budget
+from stacks.planning.spent import Budget
 
 # MiB/s. A mirror or disk below these is a fault to look for, not a reason to wait.
 SLOWEST_FETCH = 20
@@ -37,14 +39,30 @@ def budget(design: Design) -> Budget:
     """Return the deadlines of a fleet in seconds; bytes that are unknown count nothing."""
     checkpoint = mib(bytes_to_read(design) or 0)
     fetch, read = (SLOWEST_FETCH, SLOWEST_READ) if design.lab else (_storage(design), _storage(design))
+    start = START_ALLOWANCE if design.lab else GPU_START_ALLOWANCE
     return Budget(
         prepare=_prepare(design),
         access=ACCESS_ALLOWANCE,
         engine=design.engine.facts.disk_mib / SLOWEST_FETCH + ENGINE_ALLOWANCE,
         checkpoint=checkpoint / fetch + CHECKPOINT_ALLOWANCE,
         serve=SERVE_ALLOWANCE,
-        ready=checkpoint / read + (START_ALLOWANCE if design.lab else GPU_START_ALLOWANCE),
+        ready=checkpoint / read + start,
+        start=start,
+        read=read * 2**20,
     )
+
+
+def ready_within(budget: Budget, measured: Sequence[float | None]) -> float:
+    """Return how long to wait for the first completion: half of the slowest speed is still healthy.
+
+    Args:
+        budget: The deadlines of the plan; measured speed never makes one later.
+        measured: What each host reads, in bytes per second; None of one that did not tell.
+    """
+    known = [speed for speed in measured if speed is not None]
+    if len(known) < len(measured) or min(known) / 2 <= budget.read:
+        return budget.ready
+    return budget.start + (budget.ready - budget.start) * budget.read / (min(known) / 2)
 
 
 def _prepare(design: Design) -> float:

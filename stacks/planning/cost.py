@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from stacks.planning.design import Design
-from stacks.planning.plan import Cost, LoadTime
+from stacks.planning.spent import Cost, LoadTime
 
 _HOUR = 3600
 _STARTING = "starting up after reading is not counted: nobody says how long it takes"

@@ -6,7 +6,7 @@ from stacks.config import BareMetalMachines
 from stacks.planning import pins
 from stacks.planning.design import Design
 from stacks.planning.naming import gb
-from stacks.planning.plan import LoadTime
+from stacks.planning.spent import LoadTime
 
 _NO_SPEED = "the read speed of the storage is not given (machines.storage.read)"
 _LAB = "how fast this machine's own disk reads is not measured"

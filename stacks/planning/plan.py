@@ -10,6 +10,7 @@ from stacks.planning.hosts import Claims, HostStack, PlannedHost
 from stacks.planning.reach import AccessPlan
 from stacks.planning.reasons import Choice, Option, Standing
 from stacks.planning.sized import Cache, GpuMemory
+from stacks.planning.spent import Budget, Cost, LoadTime
 from stacks.values import Value
 
 
@@ -256,61 +257,6 @@ class EngineGroup(Value):
     def head(self) -> Rank:
         """Return its first rank."""
         return self.ranks[0]
-
-
-class LoadTime(Value):
-    """How long the weights take to read.
-
-    Attributes:
-        low: Seconds at least; None where the storage's speed is unknown.
-        high: Seconds at most; None likewise.
-        assumes: What the figures assume, one sentence.
-    """
-
-    low: float | None
-    high: float | None
-    assumes: str
-
-
-class Cost(Value):
-    """What the machines cost; None where no price or duration is given.
-
-    Attributes:
-        gpus: GPUs that are paid for.
-        currency: Of all figures.
-        per_hour: Of the whole fleet.
-        per_evaluation: Loading and the evaluation together, at the longer of the load times.
-        per_reservation: All the time that the machines are reserved.
-        source: Who says so, and when.
-        assumes: What per_evaluation leaves out, or why it is unknown, one clause.
-    """
-
-    gpus: int
-    currency: str | None
-    per_hour: float | None
-    per_evaluation: float | None
-    per_reservation: float | None
-    source: str
-    assumes: str
-
-
-class Budget(Value):
-    """Deadlines in seconds, each derived from bytes and read speed plus a named allowance.
-
-    Bytes that are unknown count nothing: of a checkpoint or a draft whose size nobody gives, the allowance
-    alone is waited for.
-
-    Attributes:
-        prepare: The playbook of that name; access, engine, checkpoint and serve likewise.
-        ready: From the start of the ranks to the first completion.
-    """
-
-    prepare: float
-    access: float
-    engine: float
-    checkpoint: float
-    serve: float
-    ready: float
 
 
 class FleetPlan(Value):

@@ -6,14 +6,11 @@ from stacks.catalog.models import Endpoint, Evidence, Experts, Published
 from stacks.config import Parallelism
 from stacks.planning.hosts import PlannedHost
 from stacks.planning.plan import (
-    Budget,
     Checkpoint,
-    Cost,
     EngineGroup,
     EnginePin,
     FabricPlan,
     FleetPlan,
-    LoadTime,
     MachineType,
     MissingPin,
     ModelSummary,
@@ -24,6 +21,7 @@ from stacks.planning.plan import (
 from stacks.planning.reach import AccessPlan, Limits, PlannedKey, Route
 from stacks.planning.reasons import Alternative, Choice, Option, Standing
 from stacks.planning.sized import Cache, GpuMemory, Part, Range, Requests
+from stacks.planning.spent import Budget, Cost, LoadTime
 
 TRAY = MachineType(
     name="tray-4",
@@ -76,7 +74,16 @@ def fleet(machine: MachineType, fabric: FabricPlan, groups: Sequence[EngineGroup
         not_counted="",
         packages=("gcc",),
         host_stack=None,
-        budget=Budget(prepare=60, access=60, engine=600, checkpoint=900, serve=120, ready=3600),
+        budget=Budget(
+            prepare=60,
+            access=60,
+            engine=600,
+            checkpoint=900,
+            serve=120,
+            ready=3600,
+            start=600,
+            read=50 * 2**20,
+        ),
         load=LoadTime(low=97.5, high=195.1, assumes="each machine reads 8 GB/s"),
         cost=Cost(
             gpus=8,

@@ -44,6 +44,17 @@ def test_a_disk_too_small_for_the_checkpoint(site: Site, mirror: Mirror) -> None
     settle(inputs)
 
 
+def test_a_disk_that_is_too_slow_for_the_deadline(site: Site, mirror: Mirror) -> None:
+    large = {"model-1.safetensors": bytes(256 << 20)}
+    inputs = site.checkpoint(mirror, "slow", large, checkpoint_least_read=10**15)
+    alone = inputs.model_copy(update={"hosts": [site.bad]})
+    row("disk-slow-checkpoint").holds(refusal(alone), host=site.bad.name, home=f"{CHECKPOINTS}/slow/1")
+    healthy = alone.model_copy(update={"variables": alone.variables | {"checkpoint_least_read": 1}})
+    made = settle(healthy)
+    assert made.facts[site.bad.name]["read"] > 1
+    on(site.bad, f"rm -r {CHECKPOINTS}/slow")
+
+
 @pytest.mark.long
 def test_a_disk_that_fills_while_the_checkpoint_comes(site: Site, mirror: Mirror) -> None:
     """Others fill it when half of the file has been sent."""

@@ -70,7 +70,7 @@ def test_a_cut_network_that_heals(site: Site, mirror: Mirror) -> None:
     run = Moment(when=f"{site.bad.name}: step: wait until it ends", then=site.unplug)
     try:
         said = refusal(inputs, run)
-        seen = Playbook().read(inputs, PlaybookOutputs(incarnation="any", run="any.any"), FakeRun())
+        seen = Playbook().read(inputs, PlaybookOutputs(incarnation="any", run="any.any", facts={}), FakeRun())
         row("network-cut").holds(
             f"{said}; {seen.drift[site.bad.name]['host']}", host=site.bad.name, address=site.bad.address
         )

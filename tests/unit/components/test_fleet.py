@@ -9,6 +9,7 @@ from pulumi.runtime import mocks, set_mocks
 
 from components import cluster, entrance, fleet
 from components.machines.declared import Declared
+from stacks.planning.budget import ready_within
 from tests.factories.hosts import KEY, KEY2, host
 from tests.factories.stacks import planned
 
@@ -18,6 +19,13 @@ if TYPE_CHECKING:
     from stacks.planning import FleetPlan
 
 ENVIRONMENT = {"GLOO_SOCKET_IFNAME": "ens1", "NCCL_SOCKET_IFNAME": "=ens1"}
+
+LISTED = {
+    "machines.hosts": [
+        {"address": f"10.20.0.{end}", "host_key": key} for end, key in ((11, KEY), (12, KEY2))
+    ],
+    "machines.identity": "~/.ssh/fleet",
+}
 
 
 class Recorder(mocks.Mocks):
@@ -30,6 +38,7 @@ class Recorder(mocks.Mocks):
             "incarnation": "1",
             "environment": dict.fromkeys(names, ENVIRONMENT),
             "shown": {},
+            "facts": {name: {"read": 8e9} for name in names},
             "key": "k",
             "certificate": "PEM",
         }
@@ -61,12 +70,19 @@ def _declared(plan: FleetPlan, monkeypatch: pytest.MonkeyPatch) -> dict[tuple[st
     return recorder.seen
 
 
+def test_the_first_completion_is_waited_for_at_half_of_what_the_slowest_host_reads(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    plan = planned("kimi-k3-b200", LISTED)
+    seen = _declared(plan, monkeypatch)
+    deadline = seen["rack:readiness:Completion", "completion"]["deadline"]
+    assert deadline == ready_within(plan.budget, [8e9]) < plan.budget.ready
+
+
 def test_over_rdma_no_rank_starts_before_the_gates_and_each_gets_its_hosts_own_interface(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    listed = [{"address": f"10.20.0.{end}", "host_key": key} for end, key in ((11, KEY), (12, KEY2))]
-    plan = planned("kimi-k3-b200", {"machines.hosts": listed, "machines.identity": "~/.ssh/fleet"})
-    seen = _declared(plan, monkeypatch)
+    seen = _declared(planned("kimi-k3-b200", LISTED), monkeypatch)
     gates = seen["rack:readiness:Gates", "gates"]
     assert gates["wants"]["fabric"] == "rdma"
     assert gates["after"] == ["1.1"]

@@ -75,7 +75,7 @@ def test_an_exported_playbook_comes_back_with_its_secrets_in_clear() -> None:
             "after": [],
             "drift": {},
         }
-        outputs = {**inputs, "incarnation": "i", "run": "i.r"}
+        outputs = {**inputs, "incarnation": "i", "run": "i.r", "facts": {}}
         resource = {"type": "rack:hosts:Playbook", "inputs": inputs, "outputs": outputs}
         resources.append(resource)
     order = ["prepare", "access", "engine", "checkpoint", "serve"]

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from components.hosts.runs import Order
     from components.plugin.kind import Run
 
-OUTPUTS = PlaybookOutputs(incarnation="i", run="i.1")
+OUTPUTS = PlaybookOutputs(incarnation="i", run="i.1", facts={})
 GOOD = RunVerdict(began=True, failures=())
 
 
@@ -86,6 +86,11 @@ def test_a_playbook_is_run_on_all_hosts_and_the_marker_carries_the_run(world: Wo
     assert world.ran == [("serve.yml", ["a", "b"])]
     assert world.orders[0].variables["marker_run"] == made.run
     assert made.run.startswith(f"{made.incarnation}.")
+
+
+def test_what_the_roles_told_of_a_host_is_kept(world: World) -> None:
+    world.markers = {"a": json.dumps({"run": "i.2", "roles": {}, "facts": {"read": 7}}), "b": ""}
+    assert Playbook().create(_inputs(), FakeRun()).facts == {"a": {"read": 7}}
 
 
 def test_nothing_is_begun_while_a_host_does_not_answer(world: World) -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from stacks.planning.budget import CHECKPOINT_ALLOWANCE, GPU_START_ALLOWANCE, SLOWEST_GPU_READ
+from stacks.planning.budget import CHECKPOINT_ALLOWANCE, GPU_START_ALLOWANCE, SLOWEST_GPU_READ, ready_within
 from stacks.planning.load import bytes_to_read
 from tests.factories.stacks import designed, planned
 
@@ -64,6 +64,13 @@ def test_deadlines_wait_for_storage_at_half_its_speed_or_for_the_slowest_that_is
     mib = -(-STORED // 2**20)
     assert known.ready == mib / (4e9 / 2**20) + 3600
     assert unknown.ready == mib / SLOWEST_GPU_READ + 3600
+
+
+def test_a_measured_speed_shortens_the_wait_and_never_makes_it_longer() -> None:
+    budget = planned("kimi-k3-gb300", drop=["machines.storage"]).budget
+    size = -(-STORED // 2**20) * 2**20
+    assert ready_within(budget, [9e9, 8e9]) == pytest.approx(size / 4e9 + 3600)
+    assert ready_within(budget, [8e9, None]) == ready_within(budget, [8e9, budget.read]) == budget.ready
 
 
 def test_bytes_that_nobody_knows_stay_unknown() -> None:

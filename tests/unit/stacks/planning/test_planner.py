@@ -41,6 +41,8 @@ def test_deadlines_grow_with_the_bytes(two_hosts: FleetPlan) -> None:
         "checkpoint": 2 / 20 + 300,
         "serve": 300.0,
         "ready": 2 / 50 + 600,
+        "start": 600.0,
+        "read": 50 * 2**20,
     }
 
 
