@@ -89,6 +89,25 @@ def test_a_folder_is_mounted_seen_when_it_goes_and_left_with_what_it_holds(
     ) == ("kept")
 
 
+def test_another_file_system_on_the_path_is_seen_and_refused(host: HostRecord, fleet: str) -> None:
+    said(host, "mkdir -p /data; mount -t tmpfs none /data")
+    inputs = wished(host, fleet, "path", "/data")
+    made = Playbook().create(inputs, FakeRun())
+    # As after a boot at which nobody mounts it: systemd makes the folder that it mounts from.
+    said(host, f"systemctl stop {UNIT}; umount /data; systemctl start {UNIT}; ls {PLACE}")
+    told = Playbook().read(inputs, made, FakeRun()).drift["tray-0"]["storage"]
+    assert f"on {PLACE} is mounted " in told
+    assert ", and the last run left tmpfs none[/rackstack-checkpoints]" in told
+    reason = refusal(inputs)
+    assert "tray-0: machines.storage.path says /data, and that is on " in reason
+    assert "where tmpfs none was when the checkpoints came: mount that there, or, if this one is" in reason
+    said(host, "mount -t tmpfs none /data")
+    made = Playbook().update(inputs, inputs, made, FakeRun())
+    assert Playbook().read(inputs, made, FakeRun()).drift == {}
+    Playbook().delete(inputs, made, FakeRun())
+    said(host, "umount /data")
+
+
 def test_a_disk_that_holds_data_is_never_touched(host: HostRecord, fleet: str) -> None:
     shown = json.dumps({"blockdevices": [DISK]})
     stand_in = (
