@@ -129,18 +129,39 @@ def test_the_last_user_removes_the_checkpoint_and_no_other_does(fetched: Path) -
     assert leave.leave(fetched, "a", keep=False) == f"{fetched} is left to b"
     assert there(fetched).items() >= CONTENT.items()
     assert leave.leave(fetched, "b", keep=False) == f"{fetched} was removed"
-    assert not fetched.exists()
     assert not listed.exists()
+    assert list(fetched.parent.iterdir()) == []
     assert leave.leave(fetched, "b", keep=False) == f"{fetched} is not there"
 
 
 def test_a_kept_checkpoint_stays_without_what_was_arriving(fetched: Path) -> None:
-    listed, part = uses(fetched, "a"), fetched.with_name(f"{fetched.name}.part")
+    uses(fetched, "a")
+    part = fetched.with_name(f"{fetched.name}.part")
     part.mkdir()
     assert leave.leave(fetched, "a", keep=True) == f"{fetched} stays"
     assert there(fetched).items() >= CONTENT.items()
-    assert not part.exists()
-    assert not listed.exists()
+    assert list(fetched.parent.iterdir()) == [fetched]
+
+
+def test_who_waits_for_a_lock_that_is_removed_takes_the_next_one(
+    manifest: Path, home: Path, start: Callable[[str], Machine]
+) -> None:
+    place = fetch.read(manifest).lock
+    place.parent.mkdir(parents=True)
+    another = place.with_name("next")
+    with place.open("a+b") as removed, another.open("a+b", buffering=0) as following:
+        assert fetch.taken(removed)
+        machine = start("tray-1")
+        assert machine.stdout
+        assert machine.stdout.readline().startswith("another machine fetches ")
+        another.rename(place)
+        assert fetch.taken(following)
+        fetch.leave_word(following, fetch.read(manifest.with_name("tray-1")), failed=False)
+        removed.close()
+        assert machine.stdout.readline().startswith("tray-1 fetches ")
+        assert not home.exists()
+    assert ended(machine)[0] == 0
+    assert there(home).items() >= CONTENT.items()
 
 
 def test_what_a_machine_fetches_is_left_to_it(both: tuple[Machine, Machine], home: Path) -> None:

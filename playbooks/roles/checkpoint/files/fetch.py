@@ -23,7 +23,7 @@ import urllib.request
 from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from http import HTTPStatus
 from http.client import HTTPException
@@ -109,32 +109,28 @@ def read(manifest: Path) -> Checkpoint:
 
 @contextmanager
 def turn(checkpoint: Checkpoint) -> Iterator[None]:
-    """Be the only one, of all machines that share the folder, who changes the checkpoint.
-
-    The lock is on bytes (POSIX), so that NFS asks the server for it, and ends with whoever has it. Its file
-    stays: who waits for one that was removed would lock another than who comes after.
-    """
+    """Be the only one of all machines on a share who changes it: for a POSIX lock NFS asks the server."""
     checkpoint.lock.parent.mkdir(parents=True, exist_ok=True)
-    with checkpoint.lock.open("a+b") as lock:
-        await_turn(lock, checkpoint)
-        leave_word(lock, checkpoint, failed=False)
-        try:
-            yield
-        except FetchError:
-            leave_word(lock, checkpoint, failed=True)
-            raise
+    while True:
+        with checkpoint.lock.open("a+b", buffering=0) as lock:
+            await_turn(lock, checkpoint)
+            if not current(lock, checkpoint.lock):
+                continue
+            leave_word(lock, checkpoint, failed=False)
+            try:
+                yield
+            except FetchError:
+                with suppress(OSError):  # the disk may be full
+                    leave_word(lock, checkpoint, failed=True)
+                raise
+            return
 
 
 def await_turn(lock: IO[bytes], checkpoint: Checkpoint) -> None:
-    """Take the lock.
-
-    Raises:
-        FetchError: Who had it failed, at what this machine would fail at too, after as long.
-    """
+    """Take the lock, or fail with who had it and failed: this machine would too, after as long."""
     if taken(lock):
         return
-    who = word(lock).get("user") or "another machine"
-    say(f"{who} fetches {checkpoint.home}, and this one waits for it")
+    say(f"{word(lock).get('user') or 'another machine'} fetches {checkpoint.home}, and this one waits for it")
     fcntl.lockf(lock, fcntl.LOCK_EX)
     found = word(lock)
     if found.get("failed") and found.get("url") == checkpoint.url:
@@ -153,11 +149,16 @@ def taken(lock: IO[bytes]) -> bool:
     return True
 
 
+def current(lock: IO[bytes], place: Path) -> bool:
+    """Return whether a file is still that of its name; to open and close it again would end the lock."""
+    ask_anew(place.parent)
+    return place.exists() and os.path.samestat(os.fstat(lock.fileno()), place.stat())
+
+
 def leave_word(lock: IO[bytes], checkpoint: Checkpoint, *, failed: bool) -> None:
     """Tell those who wait, elsewhere, who has the lock and whether that one failed."""
     lock.truncate(0)
     lock.write(json.dumps({"user": checkpoint.user, "url": checkpoint.url, "failed": failed}).encode())
-    lock.flush()
     os.fsync(lock.fileno())
 
 
@@ -203,10 +204,7 @@ def verified(checkpoint: Checkpoint) -> dict[str, list[int]] | None:
 
 
 def stamp(path: Path) -> list[int]:
-    """Return what changes when somebody writes to a file or puts another in its place: nothing is read.
-
-    It is opened, because an NFS server is asked then.
-    """
+    """Return what changes when a file is written or replaced; opened, because NFS asks the server then."""
     try:
         with path.open("rb") as file:
             facts = os.fstat(file.fileno())
@@ -225,7 +223,6 @@ def left(checkpoint: Checkpoint, file: File) -> int:
 
 def bring(checkpoint: Checkpoint) -> None:
     """Fetch what is missing and show the checkpoint when it is whole."""
-    ask_anew(checkpoint.home.parent)
     if complete(checkpoint):
         return
     doubt(checkpoint)

@@ -23,14 +23,17 @@ def leave(home: Path, user: str, *, keep: bool) -> str:
     (users / user).unlink(missing_ok=True)
     if others := using(users):
         return f"{home} is left to {' and '.join(others)}"
-    if not (home.exists() or part.exists() or users.exists()):
+    if not any(path.exists() for path in (home, part, users, lock)):
         return f"{home} is not there"
-    with lock.open("a+b") as file:  # fetch.py says why it stays
+    with lock.open("a+b") as file:
         try:
             fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except (BlockingIOError, PermissionError):
             return f"{home} is left to a machine that fetches it"
-        return empty(home, part, users, keep=keep)
+        said = empty(home, part, users, keep=keep)
+        if not users.exists():
+            lock.unlink()  # whoever waits for it sees that it is gone
+        return said
 
 
 def using(users: Path) -> list[str]:
