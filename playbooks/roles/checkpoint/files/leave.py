@@ -9,6 +9,7 @@ Each machine that uses the checkpoint is a file of its name in HOME.users. Print
 import fcntl
 import shutil
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 
@@ -31,7 +32,9 @@ def leave(home: Path, user: str, *, keep: bool) -> str:
         except (BlockingIOError, PermissionError):
             return f"{home} is left to a machine that fetches it"
         said = empty(home, part, users, keep=keep)
-        if not users.exists():
+        with suppress(OSError):  # somebody came
+            if users.exists():
+                users.rmdir()
             lock.unlink()  # whoever waits for it sees that it is gone
         return said
 
@@ -46,14 +49,12 @@ def empty(home: Path, part: Path, users: Path, *, keep: bool) -> str:
     if part.exists():
         shutil.rmtree(part)
     if keep or not home.exists():
-        shutil.rmtree(users, ignore_errors=True)
         return f"{home} stays" if home.exists() else f"{home} was not there"
     home.rename(part)
     if others := using(users):
         part.rename(home)
         return f"{home} is left to {' and '.join(others)}"
     shutil.rmtree(part)
-    shutil.rmtree(users, ignore_errors=True)
     return f"{home} was removed"
 
 
