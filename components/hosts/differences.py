@@ -127,6 +127,10 @@ def _gpu(key: str, was: list[str], found: list[str]) -> Iterator[str]:
         yield f"the GPUs are used by {' and '.join(found)}: end that process, `up` refuses until then"
 
 
+def _mount(folder: str, was: str, found: str) -> Iterator[str]:
+    yield f"on {folder} is mounted {found or 'nothing'}, and the last run left {was or 'nothing'}"
+
+
 def _live(command: str, was: str, found: str) -> Iterator[str]:
     del was, found
     yield f"what `{command}` prints is not what the last run left"
@@ -143,5 +147,6 @@ _DIFFERS: Mapping[str, Callable[[str, Any, Any], Iterator[str]]] = {
     "pinned": _pinned,
     "ports": _port,
     "gpus": _gpu,
+    "mounts": _mount,
     "live": _live,
 }

@@ -2,7 +2,6 @@
 
 from typing import Any, Final
 
-from stacks.planning.hosts import PlannedHost
 from stacks.planning.plan import FleetPlan
 
 ROLE: Final = "storage"
@@ -23,11 +22,3 @@ def of_hosts(plan: FleetPlan) -> dict[str, dict[str, Any]]:
         for host in plan.hosts
         if host.checkpoints
     }
-
-
-def system_disk_mib(plan: FleetPlan, host: PlannedHost) -> int:
-    """Return what the system's disk of a host has to have free, in MiB; 0: nobody can say."""
-    if plan.disk_mib is None or host.checkpoints is None:
-        return plan.disk_mib or 0
-    elsewhere = (plan.checkpoint.stored_bytes or 0) + ((plan.draft.tensor_bytes or 0) if plan.draft else 0)
-    return max(plan.disk_mib - elsewhere // 2**20, 0)

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Any
 
 from components.hosts import host_stack, storage
-from stacks.planning import commands
+from stacks.planning import commands, disks
 from stacks.planning.membership import LOOPBACK
 from stacks.planning.plan import EngineGroup, FleetPlan
 
@@ -86,7 +86,7 @@ def _prepare(plan: FleetPlan) -> dict[str, Any]:
             *storage.packages(plan),
         ],
         "prepare_memory_mib": plan.memory_mib,
-        "prepare_disk_mib": max((storage.system_disk_mib(plan, host) for host in plan.hosts), default=0),
+        "prepare_disk_mib": max((disks.system_mib(plan, host) or 0 for host in plan.hosts), default=0),
         "prepare_keep_checkpoints": _keeps_checkpoint(plan),
     }
 

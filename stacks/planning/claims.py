@@ -28,11 +28,6 @@ def not_listed(design: Design) -> Iterator[str]:
     yield from _too_few_or_many(design)
     if machines.identity is None:
         yield "machines.identity is not given; write the path of the private key that opens the machines"
-    if machines.storage and machines.storage.nfs and design.count > 1:
-        yield (
-            f"machines.storage.nfs is one folder for {many(design.count, design.machine.unit)}, and all "
-            "would fetch into it at once; write path or disk"
-        )
     if machines.mirror is None:
         yield (
             "machines.mirror is not given; write the base URL that serves wheels/ and checkpoints/ to the "

@@ -8,6 +8,7 @@ from stacks.planning.naming import TIMES, duration, gb, many, split
 from stacks.planning.plan import Checkpoint, DraftPin, ModelSummary
 from stacks.report import access, host_stack, reasons, shell, sizes
 from stacks.report.cited import Cited
+from stacks.report.disks import disk
 from stacks.report.snippet import entrance, snippet
 from stacks.report.words import (
     NOT_OURS,
@@ -196,15 +197,7 @@ def _pins(plan: FleetPlan) -> Iterator[str]:
     for what, pin in fabric.pins.items():
         yield from item(f"{what}: {pin}")
     yield from item(f"host packages: {', '.join(plan.packages)}")
-    yield from item(f"disk of each {plan.machine.unit}: {_disk(plan)}")
-
-
-def _disk(plan: FleetPlan) -> str:
-    if plan.disk_mib is None:
-        return "unknown, because nobody says how large the checkpoint is"
-    held = "engine, checkpoint and draft" if plan.draft and not plan.not_counted else "engine and checkpoint"
-    said = f"{plan.disk_mib / 1024:,.1f} GiB for {held}"
-    return "; ".join(filter(None, (said, plan.not_counted)))
+    yield from item(f"disk of each {plan.machine.unit}: {disk(plan)}")
 
 
 def _cost(plan: FleetPlan) -> Iterator[str]:

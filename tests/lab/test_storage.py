@@ -13,6 +13,7 @@ import pytest
 from components.hosts import ssh
 from components.hosts.playbook import Playbook
 from components.machines.lab.network import Network, NetworkInputs
+from stacks.errors import Incomplete
 from tests.factories import playbooks
 from tests.factories.machines import boot, machine
 from tests.factories.run import FakeRun
@@ -87,6 +88,45 @@ def test_a_folder_is_mounted_seen_when_it_goes_and_left_with_what_it_holds(
     assert said(
         host, f"ls /mnt/nvme/rackstack-checkpoints; ls /etc/systemd/system/{UNIT} 2>/dev/null || true"
     ) == ("kept")
+
+
+def test_storage_that_the_stack_names_no_more_is_unmounted_and_keeps_what_it_holds(
+    host: HostRecord, fleet: str
+) -> None:
+    said(host, "mkdir -p /mnt/nvme")
+    inputs = wished(host, fleet, "path", "/mnt/nvme")
+    made = Playbook().create(inputs, FakeRun())
+    said(host, f"touch {PLACE}/held; systemd-run --unit=reader sh -c 'cd {PLACE}; exec sleep 600'")
+    dropped = inputs.model_copy(update={"host_variables": {}})
+    for _ in range(2):
+        with pytest.raises(Incomplete) as failed:
+            Playbook().update(inputs, dropped, made, FakeRun())
+        assert f"tray-0: {PLACE} is still mounted although its unit was stopped" in failed.value.reasons[0]
+    said(host, "systemctl stop reader")
+    made = Playbook().update(inputs, dropped, made, FakeRun())
+    assert Playbook().read(dropped, made, FakeRun()).drift == {}
+    assert said(host, f"ls {PLACE}; ls /etc/systemd/system/{UNIT} 2>/dev/null || true") == ""
+    assert "held" in said(host, "ls /mnt/nvme/rackstack-checkpoints")
+    Playbook().delete(dropped, made, FakeRun())
+
+
+def test_another_file_system_on_the_path_is_seen_and_refused(host: HostRecord, fleet: str) -> None:
+    said(host, "mkdir -p /data; mount -t tmpfs none /data")
+    inputs = wished(host, fleet, "path", "/data")
+    made = Playbook().create(inputs, FakeRun())
+    # As after a boot at which nobody mounts it: systemd makes the folder that it mounts from.
+    said(host, f"systemctl stop {UNIT}; umount /data; systemctl start {UNIT}; ls {PLACE}")
+    told = Playbook().read(inputs, made, FakeRun()).drift["tray-0"]["storage"]
+    assert f"on {PLACE} is mounted " in told
+    assert ", and the last run left tmpfs none[/rackstack-checkpoints]" in told
+    reason = refusal(inputs)
+    assert "tray-0: machines.storage.path says /data, and that is on " in reason
+    assert "where tmpfs none was when the checkpoints came: mount that there, or, if this one is" in reason
+    said(host, "mount -t tmpfs none /data")
+    made = Playbook().update(inputs, inputs, made, FakeRun())
+    assert Playbook().read(inputs, made, FakeRun()).drift == {}
+    Playbook().delete(inputs, made, FakeRun())
+    said(host, "umount /data")
 
 
 def test_a_disk_that_holds_data_is_never_touched(host: HostRecord, fleet: str) -> None:

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pulumi
 
-from components.hosts import storage
 from components.machines.baremetal.host import Host
 from components.machines.contact import contact
 from components.machines.declared import Declared
 from components.plugin.resource import Ensured
+from stacks.planning import disks
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -49,7 +49,7 @@ def _inputs(plan: FleetPlan, fleet: str, host: PlannedHost) -> dict[str, Any]:
         "accelerator": machine.accelerator,
         "gpus": machine.gpus,
         "memory_mib": plan.memory_mib,
-        "disk_mib": storage.system_disk_mib(plan, host),
+        "disk_mib": disks.system_mib(plan, host) or 0,
         "take_over": listed.take_over or "",
     }
 

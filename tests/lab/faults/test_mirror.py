@@ -31,7 +31,10 @@ def _refuses_then_goes_on(site: Site, mirror: Mirror, name: str, ill: Ill) -> st
     mirror.ill[_shard(name)] = ill
     said = refusal(inputs)
     for host in site.hosts:
-        assert on(host, f"ls {CHECKPOINTS}/{name}") == "1.part"
+        assert (
+            on(host, f"ls -d {CHECKPOINTS}/{name}/1*/")
+            == f"{CHECKPOINTS}/{name}/1.part/\n{CHECKPOINTS}/{name}/1.users/"
+        )
     mirror.ill.clear()
     mirror.asked.clear()
     settle(inputs)

@@ -3,106 +3,25 @@
 import errno
 import hashlib
 import io
-import json
 import os
 import subprocess
 import sys
 import threading
 import urllib.error
-from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.unit.playbooks.files import PLAYBOOKS, program
+from tests.unit.playbooks.origin import CONTENT, Mirror, there
 
 fetch = program("roles/checkpoint/files/fetch.py")
-CONTENT = {"config.json": b"{}", "shards/model 1.safetensors": bytes(range(256)) * 40, "empty.txt": b""}
 
 
 @pytest.fixture(autouse=True)
 def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fetch, "PAUSE", 0)
-
-
-class Mirror(ThreadingHTTPServer):
-    """A mirror on loopback whose files and habits a test changes."""
-
-    daemon_threads = True
-
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), _Answer)
-        self.files = dict(CONTENT)
-        self.ranges = True
-        self.breaks_after: int | None = None
-        self.busy = 0
-        self.sent: list[tuple[str, str]] = []
-        self.silent: str | None = None
-        self.over = threading.Event()
-
-    @property
-    def url(self) -> str:
-        """Return the address of its folder."""
-        return f"http://127.0.0.1:{self.server_port}/"
-
-
-class _Answer(BaseHTTPRequestHandler):
-    server: Mirror
-
-    def do_GET(self) -> None:
-        """Send the file, or the part that was asked for."""
-        name = self.path.removeprefix("/").replace("%20", " ")
-        begin = (
-            int(self.headers["Range"].removeprefix("bytes=").removesuffix("-")) if self.server.ranges else 0
-        )
-        self.server.sent.append((name, self.headers["Range"]))
-        if name == self.server.silent:
-            self.server.over.wait(60)
-        content = self.server.files.get(name)
-        if name == "config.json" and self.server.busy:
-            self.server.busy -= 1
-            self.send_error(503)
-        elif content is None:
-            self.send_error(404)
-        elif begin and begin >= len(content):
-            self.send_error(416)
-        else:
-            self.send_response(206 if self.server.ranges else 200)
-            self.send_header("Content-Length", str(len(content) - begin))
-            self.end_headers()
-            self.wfile.write(content[begin:][: self.server.breaks_after])
-
-    def log_message(self, *_: object) -> None:
-        """Say nothing."""
-
-
-@pytest.fixture
-def mirror() -> Iterator[Mirror]:
-    with Mirror() as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        yield server
-        server.over.set()
-        server.shutdown()
-        thread.join()
-
-
-@pytest.fixture
-def home(tmp_path: Path) -> Path:
-    return tmp_path / "checkpoints/name/revision"
-
-
-@pytest.fixture
-def manifest(mirror: Mirror, home: Path, tmp_path: Path) -> Path:
-    files = [
-        {"path": path, "size": len(content), "sha256": hashlib.sha256(content).hexdigest()}
-        for path, content in CONTENT.items()
-    ]
-    manifest = tmp_path / "manifest"
-    manifest.write_text(json.dumps({"url": mirror.url, "home": str(home), "files": files}), encoding="utf-8")
-    return manifest
 
 
 @pytest.fixture
@@ -118,10 +37,6 @@ def refused(checkpoint: Any) -> str:
         if thread.name.startswith("ThreadPoolExecutor"):
             thread.join()
     return str(refusal.value)
-
-
-def there(folder: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 def test_a_whole_checkpoint_appears_and_is_left_alone_after(

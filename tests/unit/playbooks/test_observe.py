@@ -141,3 +141,20 @@ def test_a_look_tells_of_every_marker_and_what_it_watches(
 def test_a_command_that_is_not_there_prints_nothing() -> None:
     assert observe.output("no-such-command") == ""
     assert observe.printed("printf a") == hashlib.sha256(b"a").hexdigest()
+
+
+@pytest.mark.parametrize(
+    ("shown", "seen"),
+    [
+        ("", ""),
+        ("0a-1b ext4 /dev/nvme1n1p1[/rackstack-checkpoints]\n", "0a-1b ext4 [/rackstack-checkpoints]"),
+        ("0a-1b xfs  /dev/nvme0n1\n", "0a-1b xfs"),
+        ("     nfs4 10.20.0.5:/e\n", "nfs4 10.20.0.5:/e"),
+        ("     tmpfs none\n0a xfs /dev/sda\n", "0a xfs"),
+    ],
+)
+def test_what_is_mounted_is_told_without_names_that_change(
+    says: dict[str, str], shown: str, seen: str
+) -> None:
+    says["findmnt"] = shown
+    assert observe.see({"mounts": ["/c"]}) == {"mounts": {"/c": seen}}

@@ -1,14 +1,17 @@
 # ruff: noqa: INP001 - a program for the host, not part of a package
 """Bring a checkpoint: every file checked against its SHA-256 before any of them is visible.
 
-Usage: fetch.py look|fetch MANIFEST (JSON file: url, home, patience, files: [{path, size, sha256}])
+Usage: fetch.py look|fetch MANIFEST (JSON file: url, home, patience, user, files: [{path, size, sha256}])
 
 Files arrive below HOME.part as NAME.partial, lose the suffix once they are verified, and become HOME in one
 step when all of them are. A partial file is resumed where it ended. `look` prints JSON: `complete`, and the
 bytes that are `missing` and `free`. The last line written on a failure is one sentence.
+
+HOME may be on a share of several machines: one that holds a lock on HOME.lock fetches, and the others wait.
 """
 
 import errno
+import fcntl
 import hashlib
 import json
 import os
@@ -20,7 +23,7 @@ import urllib.request
 from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from http import HTTPStatus
 from http.client import HTTPException
@@ -61,11 +64,17 @@ class Checkpoint:
     files: tuple[File, ...]
     digest: str
     patience: int
+    user: str
 
     @property
     def part(self) -> Path:
         """Return the folder of what is not complete yet."""
         return self.home.with_name(f"{self.home.name}.part")
+
+    @property
+    def lock(self) -> Path:
+        """Return the file that one of all machines has locked."""
+        return self.home.with_name(f"{self.home.name}.lock")
 
 
 def main(action: str, manifest: str) -> int:
@@ -75,13 +84,18 @@ def main(action: str, manifest: str) -> int:
         sys.stdout.write(json.dumps(look(checkpoint)))
         return 0
     try:
-        with stored(checkpoint.part):
+        with stored(checkpoint.lock), turn(checkpoint), stored(checkpoint.part):
             bring(checkpoint)
     except FetchError as error:
-        sys.stdout.write(f"{error}\n")
-        sys.stdout.flush()
+        say(str(error))
         os._exit(1)  # what other files still wait for would hold the process
     return 0
+
+
+def say(line: str) -> None:
+    """Write a line for whoever waits, now."""
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
 
 
 def read(manifest: Path) -> Checkpoint:
@@ -89,17 +103,87 @@ def read(manifest: Path) -> Checkpoint:
     raw = json.loads(manifest.read_text(encoding="utf-8"))
     files = tuple(File(**entry) for entry in raw["files"])
     digest = hashlib.sha256(json.dumps(raw["files"], sort_keys=True).encode()).hexdigest()
-    return Checkpoint(raw["url"], Path(raw["home"]), files, digest, raw.get("patience", PATIENCE))
+    patience, user = raw.get("patience", PATIENCE), raw.get("user", "")
+    return Checkpoint(raw["url"], Path(raw["home"]), files, digest, patience, user)
+
+
+@contextmanager
+def turn(checkpoint: Checkpoint) -> Iterator[None]:
+    """Be the only one of all machines on a share who changes it: for a POSIX lock NFS asks the server."""
+    checkpoint.lock.parent.mkdir(parents=True, exist_ok=True)
+    while True:
+        with checkpoint.lock.open("a+b", buffering=0) as lock:
+            await_turn(lock, checkpoint)
+            if not current(lock, checkpoint.lock):
+                continue
+            leave_word(lock, checkpoint, failed=False)
+            try:
+                yield
+            except FetchError:
+                with suppress(OSError):  # the disk may be full
+                    leave_word(lock, checkpoint, failed=True)
+                raise
+            return
+
+
+def await_turn(lock: IO[bytes], checkpoint: Checkpoint) -> None:
+    """Take the lock, or fail with who had it and failed: this machine would too, after as long."""
+    if taken(lock):
+        return
+    say(f"{word(lock).get('user') or 'another machine'} fetches {checkpoint.home}, and this one waits for it")
+    fcntl.lockf(lock, fcntl.LOCK_EX)
+    found = word(lock)
+    if found.get("failed") and found.get("url") == checkpoint.url:
+        raise FetchError(
+            f"{found['user']} fetched {checkpoint.home} for all that share it, and failed: mend what it says,"
+            f" then run again"
+        )
+
+
+def taken(lock: IO[bytes]) -> bool:
+    """Return whether nobody has the lock, and this process does now."""
+    try:
+        fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except (BlockingIOError, PermissionError):  # POSIX leaves open which
+        return False
+    return True
+
+
+def current(lock: IO[bytes], place: Path) -> bool:
+    """Return whether a file is still that of its name; to open and close it again would end the lock."""
+    ask_anew(place.parent)
+    return place.exists() and os.path.samestat(os.fstat(lock.fileno()), place.stat())
+
+
+def leave_word(lock: IO[bytes], checkpoint: Checkpoint, *, failed: bool) -> None:
+    """Tell those who wait, elsewhere, who has the lock and whether that one failed."""
+    lock.truncate(0)
+    lock.write(json.dumps({"user": checkpoint.user, "url": checkpoint.url, "failed": failed}).encode())
+    os.fsync(lock.fileno())
+
+
+def word(lock: IO[bytes]) -> dict[str, Any]:
+    """Return what the last holder left; nothing where that is cut off, or not there yet."""
+    try:
+        return dict(json.loads(os.pread(lock.fileno(), BLOCK, 0)))
+    except (ValueError, TypeError):
+        return {}
 
 
 def look(checkpoint: Checkpoint) -> dict[str, Any]:
     """Return whether all is there, and how many bytes are missing and free."""
+    ask_anew(checkpoint.home.parent)
     place = next(parent for parent in checkpoint.home.parents if parent.exists())
     return {
         "complete": complete(checkpoint),
         "missing": sum(left(checkpoint, file) for file in checkpoint.files),
         "free": shutil.disk_usage(place).free,
     }
+
+
+def ask_anew(folder: Path) -> None:
+    """Open all folders below one: on NFS what another machine did is seen then, not a minute later."""
+    deque(os.walk(folder), maxlen=0)
 
 
 def complete(checkpoint: Checkpoint) -> bool:
@@ -120,9 +204,10 @@ def verified(checkpoint: Checkpoint) -> dict[str, list[int]] | None:
 
 
 def stamp(path: Path) -> list[int]:
-    """Return what changes when somebody writes to a file or puts another in its place: nothing is read."""
+    """Return what changes when a file is written or replaced; opened, because NFS asks the server then."""
     try:
-        facts = path.stat()
+        with path.open("rb") as file:
+            facts = os.fstat(file.fileno())
     except OSError:
         return []
     return [facts.st_size, facts.st_mtime_ns, facts.st_ino]
@@ -132,8 +217,8 @@ def left(checkpoint: Checkpoint, file: File) -> int:
     """Return the bytes of the file that are neither here nor arriving."""
     names = (file.path, file.path + PARTIAL)
     places = [folder / name for folder in (checkpoint.part, checkpoint.home) for name in names]
-    there = max((place.stat().st_size for place in places if place.is_file()), default=0)
-    return max(file.size - there, 0)
+    there = [size for size, *_ in filter(None, map(stamp, places))]
+    return max(file.size - max(there, default=0), 0)
 
 
 def bring(checkpoint: Checkpoint) -> None:
@@ -195,13 +280,14 @@ def have(checkpoint: Checkpoint, file: File) -> None:
         )
     partial.chmod(0o644)
     partial.rename(target)
-    sys.stdout.write(f"{file.path} is verified\n")
-    sys.stdout.flush()
+    say(f"{file.path} is verified")
 
 
 def download(url: str, partial: Path, file: File, patience: int) -> Any:
     """Return the running SHA-256 of the whole file once it has its full size."""
     with partial.open("a+b") as target:
+        # Who was cut off from the share for so long that another took the turn cannot write here any more.
+        fcntl.lockf(target, fcntl.LOCK_EX)
         digest = begun(target, file.size)
         failures = 0
         while (done := target.tell()) < file.size:

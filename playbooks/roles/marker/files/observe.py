@@ -14,6 +14,7 @@ Usage: observe.py see WATCHED     (JSON: role → kind → keys)
     pinned    name → [version, whether it is held], null: not installed
     ports     TCP port → who listens on it and is in none of the role's units
     gpus      `nvidia-smi` → who computes on a GPU and is in none of the role's units
+    mounts    folder → UUID, type and source of what is mounted on it, no names of devices; empty: nothing
     live      shell command → SHA-256 of what it prints
 `look` prints JSON, playbook → {marker, now: what `see` says of the roles in the marker}.
 """
@@ -84,6 +85,7 @@ def see(watched: Watched) -> dict[str, dict[str, Any]]:
         "pinned": pinned,
         "ports": lambda keys: listeners(keys, own),
         "gpus": lambda keys: {key: computing(own) for key in keys},
+        "mounts": lambda keys: {key: mounted(key) for key in keys},
         "live": lambda keys: {key: printed(key) for key in keys},
     }
     return {kind: seen[kind]([str(key) for key in keys]) for kind, keys in watched.items() if kind in seen}
@@ -212,6 +214,12 @@ def compute_processes(text: str) -> list[tuple[str, str, str]]:
     """Return process number, name and used memory of each line that holds all three."""
     rows = [re.fullmatch(r"(\d+), (.+), (.+)", line.strip()) for line in text.splitlines()]
     return [(row[1], row[2], row[3]) for row in rows if row]
+
+
+def mounted(folder: str) -> str:
+    """Return what is mounted on a folder; names of devices change between boots, so they are left out."""
+    shown = output("findmnt", "--noheadings", "--output", "UUID,FSTYPE,SOURCE", "--mountpoint", folder)
+    return " ".join(re.sub(r"/dev/[^\s[]*", "", (shown.splitlines() or [""])[-1]).split())
 
 
 def printed(command: str) -> str:

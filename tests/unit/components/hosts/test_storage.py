@@ -1,4 +1,4 @@
-"""Where the checkpoints of each host lie, and what its system's disk is asked for then."""
+"""Where the checkpoints of each host lie."""
 
 from __future__ import annotations
 
@@ -30,7 +30,6 @@ def test_every_host_mounts_what_the_stack_names(
     plan = planned("kimi-k3-gb300", {"machines.storage": wanted, "machines.hosts": HOSTS[:1]})
     assert storage.of_hosts(plan) == {"tray-0": found, "tray-1": found}
     assert storage.packages(plan) == packages
-    assert storage.system_disk_mib(plan, plan.hosts[0]) < (plan.disk_mib or 0)
 
 
 def test_a_disk_of_its_own_stands_before_that_of_all() -> None:
@@ -41,4 +40,3 @@ def test_a_disk_of_its_own_stands_before_that_of_all() -> None:
 def test_without_a_word_checkpoints_lie_on_the_disk_of_the_system() -> None:
     plan = planned("kimi-k3-gb300")
     assert storage.of_hosts(plan) == {}
-    assert storage.system_disk_mib(plan, plan.hosts[0]) == plan.disk_mib
