@@ -63,7 +63,7 @@ ANSWERS: Final[dict[str, tuple[dict[str, Any], str, list[str]]]] = {
     "two cliques": (
         {"smi": OTHER_CLIQUE},
         f"tray-0, tray-1: tray-0 is in clique 32766 of {CLUSTER}; {FAR}, wanted is one cluster UUID and one",
-        ["fabric-one-domain", "settings-as-seen"],
+        ["fabric-one-domain", "settings-without-domain"],
     ),
     "degraded fabric": (
         {"smi": {2: {"fabric/health/summary": "Limited Capacity", "fabric/health/bandwidth": "Degraded"}}},

@@ -160,7 +160,7 @@ class _Judged:
             yield from settings.interfaces(engine, derived)
             if self._known(engine):
                 seen = settings.joined_by(engine, self._smi, self._imex)
-                yield from settings.contradictions(engine, seen, fabrics)
+                yield from settings.contradictions(engine, self._wants.fabric, seen, fabrics)
 
     def _known(self, engine: Engine) -> bool:
         """Return whether all was understood that says what joins the hosts of an engine."""

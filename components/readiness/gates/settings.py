@@ -20,17 +20,24 @@ if TYPE_CHECKING:
     from components.readiness.gates.wants import Engine, Wants
     from stacks.catalog.hardware import Fabric
 
+_FABRICS: Final = "stacks/catalog/fabrics; https://github.com/vllm-project/vllm/issues/51986"
 PINNED: Final = Check(
     "settings-as-seen",
     "the settings that follow from the fabric that is there",
+    ("the stack pins another value by hand: drop it from flags: or env:",),
+    _FABRICS,
+)
+NO_DOMAIN: Final = Check(
+    "settings-without-domain",
+    "the settings that follow from the fabric that is there",
     (
-        "the stack pins another value by hand: drop it from flags: or env:",
         (
-            "the fabric is not the one that the stack names: mend it (see the other refusals), or write the "
-            "fabric that is there"
+            "the NVLink domain that the stack names is not whole: mend what the refusals of fabric and IMEX "
+            "name, and this one goes with them"
         ),
+        "no NVLink domain joins these machines: write `fabric: rdma`, and the plan derives other settings",
     ),
-    "stacks/catalog/fabrics; https://github.com/vllm-project/vllm/issues/51986",
+    _FABRICS,
 )
 INTERFACE: Final = Check(
     "settings-interface",
@@ -45,7 +52,7 @@ INTERFACE: Final = Check(
     ),
 )
 
-CHECKS: Final = (PINNED, INTERFACE)
+CHECKS: Final = (PINNED, NO_DOMAIN, INTERFACE)
 
 Kind = Literal["nvlink", "rdma"]
 _ANY: Final = "all"
@@ -99,25 +106,29 @@ def interfaces(engine: Engine, derived: Mapping[str, Mapping[str, str]]) -> Iter
                 )
 
 
-def contradictions(engine: Engine, seen: Kind, fabrics: Mapping[str, Fabric]) -> Iterator[Refused]:
+def contradictions(
+    engine: Engine, named: Kind, seen: Kind, fabrics: Mapping[str, Fabric]
+) -> Iterator[Refused]:
     """Yield every setting that the fabric which is there rules out; nothing for an engine on one host.
 
     Args:
         engine: Its settings as planned.
-        seen: What joins its hosts.
+        named: What the stack says joins its hosts.
+        seen: What joins them.
         fabrics: The catalog's fabrics by name.
     """
     if len(engine.hosts) == 1:
         return
+    check = PINNED if seen == named else NO_DOMAIN
     hosts, facts = tuple(engine.hosts), fabrics[seen]
     there = f"{'one' if seen == 'nvlink' else 'no working'} NVLink domain joins {', '.join(hosts)}"
     for name, wanted in _derived(engine, facts).items():
         if (planned := _setting(engine, name)) not in {None, wanted}:
-            yield Refused(PINNED, hosts, f"{name} is {planned}", f"{wanted}, for {there}")
+            yield Refused(check, hosts, f"{name} is {planned}", f"{wanted}, for {there}")
     for pair, why in facts.refused.items():
         name, _, value = pair.partition("=")
         if _setting(engine, name) == value:
-            yield Refused(PINNED, hosts, f"{name} is {value}", f"another value, for {there} and {why}")
+            yield Refused(check, hosts, f"{name} is {value}", f"another value, for {there} and {why}")
 
 
 def _sockets(route: Route) -> dict[str, str]:

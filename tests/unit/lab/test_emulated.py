@@ -39,6 +39,14 @@ def test_what_tools_of_a_machine_that_is_well_say_passes_the_gates(accelerator: 
     assert verdict.refused == ()
 
 
+@pytest.mark.parametrize(
+    ("accelerator", "memory"),
+    [("gb300", "284208 MiB"), ("b200", "183359 MiB"), ("b300", "275040 MiB")],
+)
+def test_each_gpu_has_its_own_memory(accelerator: str, memory: str) -> None:
+    assert f"<total>{memory}</total>" in seen.says(1, accelerator)["smi"]
+
+
 @pytest.mark.parametrize(("accelerator", "gpus"), [("gb300", 4), ("b300", 8)])
 def test_the_bus_and_the_nics_lie_as_claims_and_gates_read_them(
     accelerator: str, gpus: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

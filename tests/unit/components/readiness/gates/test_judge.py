@@ -36,6 +36,9 @@ def test_the_verdict(case: dict[str, Any]) -> None:
     said = [each.sentence.partition("; likely, in this order: ")[0] for each in verdict.refused]
     assert said == case.get("refused", [])
     assert [each.check.id for each in verdict.refused] == case.get("breaks", [])
+    first = {each.check.id: each.check.causes[0] for each in verdict.refused}
+    for name, cause in case.get("causes", {}).items():
+        assert first[name].startswith(cause)
     if "environment" in case:
         assert {host: dict(own) for host, own in verdict.environment.items()} == case["environment"]
 
