@@ -114,7 +114,7 @@ def test_a_stage_begins_nowhere_while_one_is_unreachable(
     inputs, run, lost = stages[stage], FakeRun(), rack.hosts[1]
     with unreachable(rack):
         told = refusal(inputs, run)
-        seen = Playbook().read(inputs, PlaybookOutputs(incarnation="any", run="any.any"), FakeRun())
+        seen = Playbook().read(inputs, PlaybookOutputs(incarnation="any", run="any.any", facts={}), FakeRun())
     said = rf"host tray-1 \(root@{lost.address}:22\) did not answer over SSH: [^;]+; {MENDED}"
     assert re.fullmatch(said, told), told
     assert re.fullmatch(said, seen.drift["tray-1"]["host"])
