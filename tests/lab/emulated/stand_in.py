@@ -46,20 +46,21 @@ def stand_in(project: Checkout, hosts: Sequence[HostRecord], mirror: str, operat
     """
     catalog = project.home / "stacks" / "catalog"
     name = project.add_model("stand-in", _SHAPES[len(hosts)])
-    _change(catalog / "models" / f"{name}.yaml", _runs_on_gpus)
-    _change(catalog / "engines" / f"{ENGINE}.yaml", _pretends)
+    change(catalog / "models" / f"{name}.yaml", _runs_on_gpus)
+    change(catalog / "engines" / f"{ENGINE}.yaml", _pretends)
     for machine in catalog.glob("machines/*.yaml"):
         if machine.stem.startswith(("gb300", "hgx-b")):
-            _change(machine, lambda facts: facts.update(gpus=GPUS, arch="x86_64"))
-    _change(
+            change(machine, lambda facts: facts.update(gpus=GPUS, arch="x86_64"))
+    change(
         project.home / "stacks" / f"Pulumi.{project.stack}.yaml",
         lambda file: _list(file["config"]["rackstack:fleet"], name, hosts, mirror, operator),
     )
 
 
-def _change(path: Path, change: Callable[[Any], object]) -> None:
+def change(path: Path, made: Callable[[Any], object]) -> None:
+    """Change a YAML file of a copy in place."""
     content = yaml.safe_load(path.read_text())
-    change(content)
+    made(content)
     path.write_text(yaml.safe_dump(content, sort_keys=False))
 
 
@@ -68,9 +69,14 @@ def _runs_on_gpus(facts: dict[str, Any]) -> None:
 
 
 def _pretends(facts: dict[str, Any]) -> None:
-    """Let the engine's CPU build pass as one for these GPUs, with what it needs to run on cores."""
+    """Let the engine's CPU build pass as one for these GPUs."""
     facts["families"].append("blackwell")
     facts["utilization"] = UTILIZATION
+    run_on_cores(facts)
+
+
+def run_on_cores(facts: dict[str, Any]) -> None:
+    """Give the engine's CPU build what it needs, which a plan knows of lab hosts alone."""
     for variable, value in {"VLLM_CPU_KVCACHE_SPACE": "1", "VLLM_CPU_OMP_THREADS_BIND": "nobind"}.items():
         facts["env"][variable] = {"value": value, "why": "it runs on cores", "source": "lab"}
 
