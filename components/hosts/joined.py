@@ -22,6 +22,9 @@ class Far(Protocol):
     def shutdown_write(self) -> None:
         """Tell the end of what is sent."""
 
+    def settimeout(self, timeout: float | None, /) -> None:
+        """Say how long to wait for bytes."""
+
     def close(self) -> None:
         """End both directions."""
 
@@ -33,6 +36,7 @@ def joined(far: Far, ended: Callable[[], None]) -> socket.socket:
         far: The connection.
         ended: Called when both have ended.
     """
+    far.settimeout(None)
     ours, near = socket.socketpair()
     down = threading.Thread(target=_pump_down, args=(far, near), daemon=True)
     down.start()

@@ -151,7 +151,7 @@ def _session(line: _Line, host: HostRecord, end: float) -> paramiko.Channel:
 
 def _forwarded(line: _Line, host: HostRecord, port: int, end: float) -> paramiko.Channel:
     try:
-        channel = _opened(line, host, end, _to(LOOPBACK, port))
+        return _opened(line, host, end, _to(LOOPBACK, port))
     except paramiko.ChannelException as refused:
         if refused.code == PROHIBITED:
             raise Refusal(
@@ -159,8 +159,6 @@ def _forwarded(line: _Line, host: HostRecord, port: int, end: float) -> paramiko
                 f"{port} can be reached: allow it there (AllowTcpForwarding local)"
             ) from None
         raise Unreachable(f"nothing listens at {LOOPBACK}:{port} of host {host.name}") from None
-    channel.settimeout(None)
-    return channel
 
 
 def _to(address: str, port: int) -> _Opener:
@@ -181,7 +179,9 @@ def _opened(line: _Line, host: HostRecord, end: float, opener: _Opener) -> param
             except (paramiko.SSHException, OSError, EOFError):
                 pass
         _hang_up(line)
-        line.client = _connect(host, end, _through(host.jump, host, end) if host.jump else None)
+        # A channel as such cannot be closed once its connection is gone: paramiko's own thread fails at it.
+        way = joined(_through(host.jump, host, end), lambda: None) if host.jump else None
+        line.client = _connect(host, end, way)
         return _open(line.client, end, opener)
 
 
@@ -239,7 +239,7 @@ def _answers(client: paramiko.SSHClient) -> bool:
     return True
 
 
-def _connect(hop: Hop, end: float, way: paramiko.Channel | None = None) -> paramiko.SSHClient:
+def _connect(hop: Hop, end: float, way: socket.socket | None = None) -> paramiko.SSHClient:
     own, client = _own_key(hop), paramiko.SSHClient()
     client.set_missing_host_key_policy(paramiko.RejectPolicy())
     kind, key = hop.host_key.split()[:2]
