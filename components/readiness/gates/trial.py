@@ -29,6 +29,7 @@ RANK_UNIT: Final = (
     Path(__file__).resolve().parents[3] / "playbooks/roles/serve/templates/rackstack-rank.service.j2"
 )
 UNIT: Final = "rackstack-collectives.service"
+_STOP: Final = f"systemctl stop {UNIT} 2>/dev/null"
 ASK_SECONDS: Final = 15.0
 STOP_SECONDS: Final = 20.0
 """A rank is given ten to end."""
@@ -192,8 +193,7 @@ class _End(threading.Event):
 
 def _stop(hosts: Sequence[HostRecord]) -> None:
     """End all ranks; a host that does not answer ends its own when its unit's time is over."""
-    line = f"systemctl stop {UNIT} 2>/dev/null"
-    of_each(hosts, lambda host: _run(host, line, STOP_SECONDS), STOP_SECONDS, threading.Event(), LATE)
+    of_each(hosts, lambda host: _run(host, _STOP, STOP_SECONDS), STOP_SECONDS, threading.Event(), LATE)
 
 
 def command(exchange: Exchange, member: Member, seconds: float) -> str:
@@ -212,7 +212,7 @@ def command(exchange: Exchange, member: Member, seconds: float) -> str:
     words += [f"--property=RuntimeMaxSec={max(1.0, seconds - _MARGIN):.0f}"]
     words += [f"--setenv={key}={value}" for key, value in variables.items()]
     words += [exchange.python, "-", json.dumps(job)]
-    return f"systemctl stop {UNIT} 2>/dev/null; {shlex.join(words)}"
+    return f"{_STOP}; {shlex.join(words)}"
 
 
 @cache
