@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import shlex
 import shutil
 from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
-from components.hosts.record import JumpHost
 from components.machines.lab.network import Network, NetworkInputs
 from tests.factories.machines import boot, machine
 from tests.factories.run import FakeRun
@@ -18,7 +16,7 @@ from tests.lab.faults.origin import Mirror, serving
 from tests.lab.faults.site import on
 from tests.lab.outside import reached, said, status_through
 from tests.lab.test_emulated import CHECKPOINTS, TRACES
-from tests.lab.test_jump import CLOSED, FORWARDER, PORT, SILENT
+from tests.lab.test_jump import PORT, closed, opened
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -54,17 +52,9 @@ def behind(fleet: str, image: Path) -> Iterator[Behind]:
     asked = [machine(network, fleet, name, index, image) for index, name in ((2, "gate"), (3, "host-0"))]
     asked[1] = asked[1].model_copy(update={"memory_mib": MEMORY_MIB})
     gate, host = [made.record for made in boot(asked)]
-    said(gate, FORWARDER)
-    said(host, f"nft {shlex.quote(CLOSED.format(gate=gate.address, silent=SILENT))}")
-    jump = JumpHost(
-        address=gate.address,
-        port=gate.port,
-        user="hop",
-        identity_file=gate.identity_file,
-        host_key=gate.host_key,
-    )
+    behind_it = closed(host, opened(gate))
     with serving(network.subnet.replace(".0/24", ".1")) as mirror:
-        yield Behind(gate, host.model_copy(update={"jump": jump}), mirror)
+        yield Behind(gate, behind_it, mirror)
 
 
 def test_a_stack_behind_a_jump_host_comes_up_answers_and_goes(behind: Behind, tmp_path: Path) -> None:

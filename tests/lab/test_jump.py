@@ -62,19 +62,28 @@ def site(fleet: str, image: Path) -> Iterator[Site]:
     network = Network().create(NetworkInputs(fleet=fleet), FakeRun())
     asked = [machine(network, fleet, name, index, image) for index, name in ((2, "gate"), (3, "a"), (4, "b"))]
     gate, *others = [made.record for made in boot(asked)]
+    jump = opened(gate)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(playbook, "PLAYBOOKS", PLAYBOOKS)
+        yield Site(gate, jump, [closed(each, jump) for each in others])
+
+
+def opened(gate: HostRecord) -> JumpHost:
+    """Give a host a user who may go on from there; return it as those behind it know it."""
     said(gate, FORWARDER)
-    jump = JumpHost(
+    return JumpHost(
         address=gate.address,
         port=gate.port,
         user="hop",
         identity_file=gate.identity_file,
         host_key=gate.host_key,
     )
-    for each in others:
-        said(each, f"nft {shlex.quote(CLOSED.format(gate=gate.address, silent=SILENT))}")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(playbook, "PLAYBOOKS", PLAYBOOKS)
-        yield Site(gate, jump, [each.model_copy(update={"jump": jump}) for each in others])
+
+
+def closed(host: HostRecord, jump: JumpHost) -> HostRecord:
+    """Close a host to all but its jump host; return it as it is reached now."""
+    said(host, f"nft {shlex.quote(CLOSED.format(gate=jump.address, silent=SILENT))}")
+    return host.model_copy(update={"jump": jump})
 
 
 @pytest.fixture(autouse=True)
