@@ -39,10 +39,10 @@ lint: venv ## formatter, linters and types
 	@PATH="$(CURDIR)/.venv/bin:$$PATH" .venv/bin/ansible-lint -q --offline playbooks
 
 unit: venv ## tests without root or network
-	@$(python) -m pytest tests/unit tests/contract
+	@$(python) -m pytest --numprocesses=auto tests/unit tests/contract
 
 engine: venv ## tests with the real Pulumi engine, without root
-	@$(on_path) $(python) -m pytest tests/engine
+	@$(on_path) $(python) -m pytest --numprocesses=auto tests/engine
 
 lab: venv ## tests on real lab hosts, as root; but for the longest faults
 	@$(python) -m tools.bootstrap --if-possible
