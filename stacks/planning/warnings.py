@@ -85,7 +85,7 @@ def _unknown(design: Design) -> Iterator[str]:
     if floor is None:
         yield f"the oldest driver for {design.config.engine} on {design.machine.accelerator} is unknown"
     elif getattr(design.config.machines, "driver", None) is None:
-        yield f"which driver the machines have is not said (machines.driver); it must be {floor} or newer"
+        yield f"which driver the machines get is not said (machines.driver); it must be {floor} or newer"
     if design.model.facts.requires == "unknown":
         yield f"which release of the engine was the first to serve {design.model.facts.title} is unknown"
     if known_bytes(design.checkpoint.facts)[0] is None:

@@ -191,9 +191,9 @@ def _pins(plan: FleetPlan) -> Iterator[str]:
         needed = "; not needed: the lock is installed" if engine.lock else ""
         yield from item(f"image: not pinned, because {engine.image_unpinned}{needed}")
     if plan.provider != "lab":
-        driver = f"{engine.driver_floor} or newer" if engine.driver_floor else "oldest that serves is unknown"
         library = "RCCL" if engine.variant == "rocm" else "NCCL"
-        yield from item(f"driver: {driver}; {library}: {engine.nccl or 'unknown'}")
+        floor = engine.driver_floor or "unknown"
+        yield from item(f"oldest driver that it runs with: {floor}; {library}: {engine.nccl or 'unknown'}")
     for what, pin in fabric.pins.items():
         yield from item(f"{what}: {pin}")
     yield from item(f"host packages: {', '.join(plan.packages)}")

@@ -146,7 +146,7 @@ def test_every_option_has_its_reason(shipped: FleetPlan) -> None:
         "  - set by hand, against the planner: 4 GPUs more than the planner's own",
         "  - not TP16: twice the machines",
         "engine engine-1.2.3: release 1.2.3 for cu130, stacks/catalog/locks/engine-1.2.3.lock",
-        "driver: 580 or newer; NCCL: 2.28.9",
+        "oldest driver that it runs with: 580; NCCL: 2.28.9",
         "- IMEX: unknown",
         "disk of each tray: 1,464.8 GiB for engine and checkpoint",
         "- reading the weights: 98 s to 195 s; each machine reads 8 GB/s",
@@ -222,7 +222,7 @@ def test_pins_that_nobody_has_are_said_to_be_missing() -> None:
     neither = {"image_unpinned": "nobody asked", "lock": None, "driver_floor": None, "nccl": None}
     bare = changed_plan(engine={**neither, "variant": "rocm"})
     assert (
-        "- image: not pinned, because nobody asked - driver: oldest that serves is unknown; RCCL: unknown"
+        "- image: not pinned, because nobody asked - oldest driver that it runs with: unknown; RCCL: unknown"
         in bare
     )
 
