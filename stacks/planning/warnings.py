@@ -116,8 +116,8 @@ def _tight(design: Design, sized: Sized) -> Iterator[str]:
             yield (
                 f"whether one request of {request.tokens:,} tokens fits is not certain: the cache{of} "
                 "has between "
-                f"{max(memory.pool.low, 0) / 10**9:.1f} and {memory.pool.high / 10**9:.1f} GB, it takes "
-                f"{request.size / 10**9:.1f} GB"
+                f"{max(memory.pool.low, 0) / 2**30:.1f} and {memory.pool.high / 2**30:.1f} GiB, it takes "
+                f"{request.size / 2**30:.1f} GiB"
             )
         if group.name == "prefill":
             continue

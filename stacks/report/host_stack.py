@@ -13,7 +13,9 @@ def items(plan: FleetPlan) -> Iterator[str]:
     if stack is None:
         return
     yield ""
-    driver = f"driver {stack.driver}, exactly" if stack.driver else "the driver of machines.driver, not said yet"
+    driver = (
+        f"driver {stack.driver}, exactly" if stack.driver else "the driver of machines.driver, not said yet"
+    )
     floor = stack.driver_floor or "unknown"
     yield from item(f"`prepare` installs {driver}; the oldest that engine and GPUs run with: {floor}")
     for role in stack.roles:

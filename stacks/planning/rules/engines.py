@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
-from stacks.config import BareMetalMachines, Setting
+from stacks.config import Setting
 from stacks.planning import versions
 from stacks.planning.design import Design
 from stacks.planning.drivers import driver_floor

@@ -25,7 +25,9 @@ def test_the_fabric_decides_what_is_shown(stack: str, roles: tuple[str, ...], pi
     plan = planned(stack, DRIVER)
     text = markdown(plan)
     prose = " ".join(text.split())
-    assert "- `prepare` installs driver 580.126.20, exactly; the oldest that engine and GPUs run with: " in prose
+    assert (
+        "- `prepare` installs driver 580.126.20, exactly; the oldest that engine and GPUs run with: " in prose
+    )
     assert "`prepare` installs the driver of machines.driver, not said yet;" in markdown(planned(stack))
     for role in roles:
         assert f"\n  - {role}" in text
