@@ -12,7 +12,7 @@ from stacks.planning.drivers import driver_floor
 from stacks.planning.host_stack import host_stack
 from stacks.planning.load import load_time
 from stacks.planning.memory.weights import known_bytes
-from stacks.planning.naming import of_engine
+from stacks.planning.naming import gib, of_engine
 from stacks.planning.rules.fitting import PATIENCE, patience
 from stacks.planning.rules.rule import number_format
 from stacks.planning.sized import Cache, Sized
@@ -116,8 +116,7 @@ def _tight(design: Design, sized: Sized) -> Iterator[str]:
             yield (
                 f"whether one request of {request.tokens:,} tokens fits is not certain: the cache{of} "
                 "has between "
-                f"{max(memory.pool.low, 0) / 2**30:.1f} and {memory.pool.high / 2**30:.1f} GiB, it takes "
-                f"{request.size / 2**30:.1f} GiB"
+                f"{gib(max(memory.pool.low, 0))} and {gib(memory.pool.high)}, it takes {gib(request.size)}"
             )
         if group.name == "prefill":
             continue

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from stacks.planning import FleetPlan
-from stacks.planning.naming import many, of_engine, split
+from stacks.planning.naming import gib, many, of_engine, split
 from stacks.planning.plan import EngineGroup
 from stacks.report import reached
 from stacks.report.access import gateway
@@ -26,7 +26,6 @@ from stacks.report.words import (
     NOT_OURS,
     at_once,
     devices,
-    gib,
     loading,
     memory,
     money,
