@@ -3,13 +3,28 @@
 import re
 import shlex
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Protocol
 
-from stacks.config import JumpHost, ListedHost
 from stacks.planning import FleetPlan
 
 _SSH = 22
 _ACCOUNT = re.compile(r"(?<=//)[^/@]*@")
+
+
+class Account(Protocol):
+    """Who logs in where: a listed machine, or the jump host."""
+
+    @property
+    def address(self) -> str:
+        """Return its address, or the jump host's name."""
+
+    @property
+    def port(self) -> int:
+        """Return the port of its SSH server."""
+
+    @property
+    def user(self) -> str:
+        """Return who logs in."""
 
 
 def addresses(plan: FleetPlan) -> dict[str, str]:
@@ -32,7 +47,7 @@ def sentences(plan: FleetPlan) -> Iterator[str]:
     yield f"`destroy` leaves {' and '.join(claims.keep) or 'nothing'} on them (machines.keep)"
 
 
-def place(there: ListedHost | JumpHost) -> str:
+def place(there: Account) -> str:
     """Return an account on a machine: `root@10.20.0.11:22`."""
     return f"{there.user}@{there.address}:{there.port}"
 
@@ -57,16 +72,17 @@ def forwarding(plan: FleetPlan) -> str:
     there = next((host.listed for host in plan.hosts if host.name == access.host), None)
     if there is None or claims is None:
         return f"{line} {access.host}"
-    through = f" -o {shlex.quote(_proxy(claims.jump))}" if claims.jump else ""
+    jump = claims.jump
+    through = f" -o {shlex.quote(_proxy(jump, jump.identity))}" if jump else ""
     return f"{line}{through} {_login(there, claims.identity)}"
 
 
-def _proxy(jump: JumpHost) -> str:
+def _proxy(jump: Account, identity: str) -> str:
     """Return the option that leads through a jump host; `-J` would not take the key that opens it."""
-    return f"ProxyCommand=ssh -W %h:%p {_login(jump, jump.identity)}"
+    return f"ProxyCommand=ssh -W %h:%p {_login(jump, identity)}"
 
 
-def _login(there: ListedHost | JumpHost, identity: str | None) -> str:
+def _login(there: Account, identity: str | None) -> str:
     key = f"-i {_path(identity)} -o IdentitiesOnly=yes " if identity else ""
     port = f"-p {there.port} " if there.port != _SSH else ""
     return f"{key}{port}{there.user}@{there.address}"
