@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import pulumi
 
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from stacks.planning.plan import FleetPlan
 
 ROOT = Path(__file__).resolve().parent.parent
+_MEASURES: Final = "checkpoint"
+"""The playbook whose facts are used: how fast each host reads."""
 
 
 def declare(plan: FleetPlan) -> Mapping[str, Any]:
@@ -92,7 +94,7 @@ class Fleet(pulumi.ComponentResource):
         prepare = self._playbook("prepare", [], budget.prepare)
         self._gates = self._gated(prepare)
         engine = self._playbook("engine", [prepare], budget.engine)
-        checkpoint = self._playbook("checkpoint", [prepare], budget.checkpoint)
+        checkpoint = self._playbook(_MEASURES, [prepare], budget.checkpoint)
         access = self._playbook("access", [prepare], budget.access, self._entrance.access)
         proved = self._proved(prepare, engine, access)
         # The door is there first, but a key that is rotated starts no rank again: its run is no input.
@@ -158,6 +160,7 @@ class Fleet(pulumi.ComponentResource):
             "secrets": dict(secrets or {}),
             "roles": roles.digests(name, host_stack.unused(plan)),
             "after": [each.out("run") for each in after],
+            "tells": name == _MEASURES,
         }
         # What goes with its hosts needs no way back.
         with_hosts = None if self._machines.lasting else self._cluster

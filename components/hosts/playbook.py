@@ -36,6 +36,7 @@ class PlaybookInputs(Inputs):
         secrets: Variables that lie in no inventory, argument or artefact.
         roles: Role → digest of its files.
         after: What the host state builds on, as nonces: a change there needs a new run here.
+        tells: Whether somebody uses what its roles tell of each host, which takes one more look at all.
     """
 
     fleet: str
@@ -46,6 +47,7 @@ class PlaybookInputs(Inputs):
     secrets: dict[str, SecretStr]
     roles: dict[str, str]
     after: list[str]
+    tells: bool = False
 
 
 class PlaybookOutputs(Outputs):
@@ -53,7 +55,8 @@ class PlaybookOutputs(Outputs):
 
     Attributes:
         run: Nonce of the last good run, `incarnation.nonce`; the markers on the hosts hold it too.
-        facts: Host name → what the roles told of it in that run; none of a host that did not answer then.
+        facts: Host name → what the roles told of it in that run, where its inputs ask for that; none of a
+            host that did not answer then.
     """
 
     run: str
@@ -140,7 +143,7 @@ def _perform(inputs: PlaybookInputs, made: PlaybookOutputs, run: Run) -> Playboo
     _require_ready(inputs.hosts, run)
     verdict = _carry_out(inputs, f"{inputs.playbook}.yml", inputs.hosts, made.run, run)
     if verdict.ok:
-        return made.model_copy(update={"facts": _told(inputs)})
+        return made.model_copy(update={"facts": _told(inputs)}) if inputs.tells else made
     if not verdict.began:
         raise Refusal("; ".join(verdict.failures))
     raise Incomplete(verdict.failures, made)

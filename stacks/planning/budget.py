@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from stacks.config import BareMetalMachines
+from stacks.planning import placement
 from stacks.planning.design import Design
 from stacks.planning.load import bytes_to_read
 from stacks.planning.memory import mib
@@ -13,8 +14,9 @@ SLOWEST_FETCH = 20
 SLOWEST_READ = 50
 
 # MiB/s. A checkpoint of 1.56 TB took about 95 minutes over NFS: the slowest read that anybody documents
-# (https://github.com/AMD-AGI/Infera/tree/main/examples/recipes/kimi-k3).
+# (https://github.com/AMD-AGI/Infera/tree/main/examples/recipes/kimi-k3), and the slowest network too.
 SLOWEST_GPU_READ = 260
+SLOWEST_GPU_FETCH = 260
 
 # Seconds. Measured on two idle cores: engine installed in 35, first completion 62 after the start; on two
 # busy ones the completion took 219, and each playbook several times as long. What fails ends the wait at
@@ -38,13 +40,13 @@ GPU_START_ALLOWANCE = 3600
 def budget(design: Design) -> Budget:
     """Return the deadlines of a fleet in seconds; bytes that are unknown count nothing."""
     checkpoint = mib(bytes_to_read(design) or 0)
-    fetch, read = (SLOWEST_FETCH, SLOWEST_READ) if design.lab else (_storage(design), _storage(design))
+    read = SLOWEST_READ if design.lab else _storage(design)
     start = START_ALLOWANCE if design.lab else GPU_START_ALLOWANCE
     return Budget(
         prepare=_prepare(design),
         access=ACCESS_ALLOWANCE,
         engine=design.engine.facts.disk_mib / SLOWEST_FETCH + ENGINE_ALLOWANCE,
-        checkpoint=checkpoint / fetch + CHECKPOINT_ALLOWANCE,
+        checkpoint=checkpoint / _fetch(design) + CHECKPOINT_ALLOWANCE,
         serve=SERVE_ALLOWANCE,
         ready=checkpoint / read + start,
         start=start,
@@ -69,6 +71,20 @@ def _prepare(design: Design) -> float:
     if design.family.vendor != "nvidia":
         return PREPARE_ALLOWANCE
     return PREPARE_ALLOWANCE + DRIVER_ALLOWANCE + design.count * RESTART_ALLOWANCE
+
+
+def _fetch(design: Design) -> float:
+    """Return the slowest that each machine may fetch, in MiB/s: its share of what the mirror sends.
+
+    How fast storage is read says nothing of network or writing, and nobody says how fast those are. Machines
+    that share an export fetch once.
+    """
+    if design.lab:
+        return SLOWEST_FETCH
+    places = [host.checkpoints for host in placement.hosts(design)]
+    shared = {place for place in places if place and place.kind == "nfs"}
+    alone = sum(place not in shared for place in places)
+    return SLOWEST_GPU_FETCH / (alone + len(shared))
 
 
 def _storage(design: Design) -> float:

@@ -80,11 +80,16 @@ def moved(each: Evidence, design: Design) -> tuple[str, ...]:
 def _differs(what: str, then: str, now: str) -> bool:
     if then == _UNKNOWN:
         return what == "engine"
-    if what == "driver":  # `580` is a branch, and every release of it is the same
-        return now != _NOT_SAID and not f"{now}.".startswith(f"{then}.")
+    if what == "driver":
+        return now != _NOT_SAID and not _is_of(now, then)
     if what == "fabric":  # `a bridge of one machine` is none that a stack can name
         return _kind(then) in get_args(Joins) and _kind(then) != _kind(now)
     return then != now
+
+
+def _is_of(driver: str, recorded: str) -> bool:
+    """Return whether a driver is the one that was recorded; `580` is a branch, every release of it alike."""
+    return driver == recorded or driver.partition(".")[0] == recorded
 
 
 def _kind(fabric: str) -> str:

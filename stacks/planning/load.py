@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from stacks.config import BareMetalMachines
 from stacks.planning import pins
 from stacks.planning.design import Design
+from stacks.planning.disks import weights
 from stacks.planning.naming import gb
 from stacks.planning.spent import LoadTime
 
@@ -35,8 +36,7 @@ def load_time(design: Design) -> LoadTime:
 
 def bytes_to_read(design: Design) -> int | None:
     """Return the bytes of checkpoint and draft, what is known of them; None where the former's are not."""
-    stored, draft = pins.checkpoint(design).stored_bytes, pins.draft(design)
-    return None if stored is None else stored + ((draft.tensor_bytes or 0) if draft else 0)
+    return weights(pins.checkpoint(design), pins.draft(design))
 
 
 def not_counted(design: Design) -> str:

@@ -7,6 +7,7 @@ from stacks.config import Disaggregated, Layout, Setting
 
 TIMES = "\N{MULTIPLICATION SIGN}"
 _MINUTE, _HOUR = 60, 3600
+_GIB = 2**30
 _CROSS = re.compile(r"(?<=\d)x(?=[A-Z])")
 
 
@@ -42,6 +43,11 @@ def many(number: int, what: str) -> str:
 def gb(size: int) -> str:
     """Return bytes in GB, as disks, downloads and GPUs are sold."""
     return f"{size / 10**9:,.1f} GB" if size >= 10**9 else f"{size / 10**6:,.1f} MB"
+
+
+def gib(size: int) -> str:
+    """Return bytes of memory in GiB, as engines log it; in MiB where that is too little."""
+    return f"{size / 2**30:,.2f} GiB" if size >= _GIB / 10 else f"{size / 2**20:,.2f} MiB"
 
 
 def duration(seconds: float) -> str:

@@ -40,7 +40,7 @@ class Cost(Value):
 
 
 class Budget(Value):
-    """Deadlines in seconds, each derived from bytes and read speed plus a named allowance.
+    """Deadlines in seconds, each derived from bytes and the slowest healthy speed plus a named allowance.
 
     Bytes that are unknown count nothing: of a checkpoint or a draft whose size nobody gives, the allowance
     alone is waited for.

@@ -12,7 +12,7 @@ from stacks.planning.drivers import driver_floor
 from stacks.planning.host_stack import host_stack
 from stacks.planning.load import load_time
 from stacks.planning.memory.weights import known_bytes
-from stacks.planning.naming import of_engine
+from stacks.planning.naming import gib, of_engine
 from stacks.planning.rules.fitting import PATIENCE, patience
 from stacks.planning.rules.rule import number_format
 from stacks.planning.sized import Cache, Sized
@@ -85,7 +85,7 @@ def _unknown(design: Design) -> Iterator[str]:
     if floor is None:
         yield f"the oldest driver for {design.config.engine} on {design.machine.accelerator} is unknown"
     elif getattr(design.config.machines, "driver", None) is None:
-        yield f"which driver the machines have is not said (machines.driver); it must be {floor} or newer"
+        yield f"which driver the machines get is not said (machines.driver); it must be {floor} or newer"
     if design.model.facts.requires == "unknown":
         yield f"which release of the engine was the first to serve {design.model.facts.title} is unknown"
     if known_bytes(design.checkpoint.facts)[0] is None:
@@ -116,8 +116,7 @@ def _tight(design: Design, sized: Sized) -> Iterator[str]:
             yield (
                 f"whether one request of {request.tokens:,} tokens fits is not certain: the cache{of} "
                 "has between "
-                f"{max(memory.pool.low, 0) / 10**9:.1f} and {memory.pool.high / 10**9:.1f} GB, it takes "
-                f"{request.size / 10**9:.1f} GB"
+                f"{gib(max(memory.pool.low, 0))} and {gib(memory.pool.high)}, it takes {gib(request.size)}"
             )
         if group.name == "prefill":
             continue

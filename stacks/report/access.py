@@ -6,6 +6,7 @@ from stacks.planning import FleetPlan
 from stacks.planning.access import people
 from stacks.planning.naming import duration
 from stacks.planning.reach import AccessPlan, PlannedKey
+from stacks.report import reached
 from stacks.report.words import item
 
 _TLS = {
@@ -21,7 +22,7 @@ def section(plan: FleetPlan) -> Iterator[str]:
     yield "## Access"
     yield from item(gateway(access))
     if access.private:
-        yield f"- the way there: `ssh -N -L {access.port}:127.0.0.1:{access.port} {access.host}`"
+        yield f"- the way there: `{reached.forwarding(plan)}`"
     yield from item(f"SSH to the machines: {people(access.operators)}; /metrics: {people(access.metrics)}")
     yield from item(f"keys: {', '.join(map(_key, access.keys))}; good for {'; '.join(_routes(access))}")
     yield from item(

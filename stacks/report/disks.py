@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from stacks.planning import FleetPlan
 from stacks.planning.disks import checkpoint_mib, system_mib
 from stacks.planning.hosts import CheckpointPlace
+from stacks.planning.naming import gb
 
 _PLACES = {"disk": "disk {}", "nfs": "{}, once for all", "path": "{}"}
 
@@ -21,10 +22,10 @@ def _parts(plan: FleetPlan) -> Iterator[str]:
     elsewhere = [host for host in plan.hosts if host.checkpoints]
     if len(elsewhere) < len(plan.hosts):
         own = f" ({_names(plan, None)})" if elsewhere else ""
-        yield f"{_gib(plan.disk_mib)} for engine{',' if ' and ' in weights else ' and'} {weights}{own}"
+        yield f"{_gb(plan.disk_mib)} for engine{',' if ' and ' in weights else ' and'} {weights}{own}"
     if elsewhere:
-        yield f"{_gib(system_mib(plan, elsewhere[0]))} for the engine{_others(plan)}"
-        yield f"{_gib(checkpoint_mib(plan))} for {weights} on {' and '.join(_places(plan))}"
+        yield f"{_gb(system_mib(plan, elsewhere[0]))} for the engine{_others(plan)}"
+        yield f"{_gb(checkpoint_mib(plan))} for {weights} on {' and '.join(_places(plan))}"
 
 
 def _others(plan: FleetPlan) -> str:
@@ -43,5 +44,5 @@ def _names(plan: FleetPlan, place: CheckpointPlace | None) -> str:
     return ", ".join(host.name for host in plan.hosts if host.checkpoints == place)
 
 
-def _gib(mib: int | None) -> str:
-    return f"{(mib or 0) / 1024:,.1f} GiB"
+def _gb(mib: int | None) -> str:
+    return gb((mib or 0) * 2**20)

@@ -4,13 +4,14 @@ from json import dumps
 from typing import Any
 
 from stacks.planning import FleetPlan, commands
+from stacks.report import reached
 
 
 def json(plan: FleetPlan) -> str:
-    """Return the whole plan with the command of every rank; host names stand for addresses."""
-    rendered = commands(plan, {host.name: host.name for host in plan.hosts})
+    """Return the whole plan with every rank's command; names stand for addresses of machines not listed."""
+    rendered = commands(plan, reached.addresses(plan))
     document: dict[str, Any] = {
-        "plan": plan.model_dump(mode="json"),
+        "plan": reached.shown(plan),
         "commands": [command.model_dump(mode="json") for command in rendered],
     }
     return dumps(document, indent=2, ensure_ascii=False) + "\n"

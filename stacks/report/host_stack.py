@@ -13,7 +13,11 @@ def items(plan: FleetPlan) -> Iterator[str]:
     if stack is None:
         return
     yield ""
-    yield from item(f"driver {stack.driver or 'not said yet'}, at least {stack.driver_floor or 'unknown'}")
+    driver = (
+        f"driver {stack.driver}, exactly" if stack.driver else "the driver of machines.driver, not said yet"
+    )
+    floor = stack.driver_floor or "unknown"
+    yield from item(f"`prepare` installs {driver}; the oldest that engine and GPUs run with: {floor}")
     for role in stack.roles:
         yield from item(": ".join(filter(None, (role, "; ".join(_brings(role, stack))))), depth=1)
     yield from item(f"before a rank starts, the gates of {plan.fabric.title}: docs/gates.md")

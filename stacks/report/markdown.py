@@ -6,7 +6,7 @@ from typing import Literal
 from stacks.planning import FleetPlan
 from stacks.planning.naming import TIMES, duration, gb, many, split
 from stacks.planning.plan import Checkpoint, DraftPin, ModelSummary
-from stacks.report import access, host_stack, reasons, shell, sizes
+from stacks.report import access, host_stack, reached, reasons, shell, sizes
 from stacks.report.cited import Cited
 from stacks.report.disks import disk
 from stacks.report.snippet import entrance, snippet
@@ -98,7 +98,16 @@ def _machines(plan: FleetPlan) -> Iterator[str]:
     )
     yield ""
     yield from lines(f"{_type(plan)}; {_joins(plan)}")
+    yield from _reached(plan)
     yield from host_stack.items(plan)
+
+
+def _reached(plan: FleetPlan) -> Iterator[str]:
+    said = list(reached.sentences(plan))
+    if said:
+        yield ""
+    for each in said:
+        yield from item(each)
 
 
 def _domain(plan: FleetPlan, host: str) -> str:
@@ -191,9 +200,9 @@ def _pins(plan: FleetPlan) -> Iterator[str]:
         needed = "; not needed: the lock is installed" if engine.lock else ""
         yield from item(f"image: not pinned, because {engine.image_unpinned}{needed}")
     if plan.provider != "lab":
-        driver = f"{engine.driver_floor} or newer" if engine.driver_floor else "oldest that serves is unknown"
         library = "RCCL" if engine.variant == "rocm" else "NCCL"
-        yield from item(f"driver: {driver}; {library}: {engine.nccl or 'unknown'}")
+        floor = engine.driver_floor or "unknown"
+        yield from item(f"oldest driver that it runs with: {floor}; {library}: {engine.nccl or 'unknown'}")
     for what, pin in fabric.pins.items():
         yield from item(f"{what}: {pin}")
     yield from item(f"host packages: {', '.join(plan.packages)}")
@@ -249,7 +258,8 @@ def _ports(plan: FleetPlan) -> Iterator[str]:
 
 
 def _commands(plan: FleetPlan) -> Iterator[str]:
-    yield "## Commands (host names stand for addresses)"
+    unknown = any(host.listed is None for host in plan.hosts)
+    yield f"## Commands{' (host names stand for addresses)' if unknown else ''}"
     yield from shell.blocks(plan)
 
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from stacks.planning import FleetPlan, RankCommand, commands
+from stacks.report import reached
 from stacks.report.words import COLUMNS, lines
 
 _WIDTH = COLUMNS - 4
@@ -16,7 +17,7 @@ def blocks(plan: FleetPlan) -> Iterator[str]:
     A rank with the options of an earlier one is given by that one and the words in which it differs.
     """
     whole: list[RankCommand] = []
-    for command in commands(plan, {host.name: host.name for host in plan.hosts}):
+    for command in commands(plan, reached.addresses(plan)):
         like = next((each for each in whole if _alike(each, command)), None)
         yield ""
         if like is None:

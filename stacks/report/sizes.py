@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 
 from stacks.planning import FleetPlan
-from stacks.planning.naming import many, split
+from stacks.planning.naming import gib, many, split
 from stacks.planning.plan import EngineGroup
 from stacks.report.cited import Cited
-from stacks.report.words import at_once, gib, item, memory, one, table, whole
+from stacks.report.words import at_once, item, memory, one, table, whole
 
 
 def holds(plan: FleetPlan, cited: Cited) -> Iterator[str]:

@@ -4,18 +4,19 @@ import json
 from collections.abc import Iterator
 
 from stacks.planning import FleetPlan
+from stacks.report.reached import addresses
 
 _OPENAI = ("temperature", "top_p", "presence_penalty", "frequency_penalty", "seed")
 """Settings that the OpenAI client knows by name; the engine takes the others from `extra_body`."""
 
 
 def entrance(plan: FleetPlan) -> str | None:
-    """Return the base URL of the API at the gateway, whose machine's name stands for its address.
+    """Return the base URL of the API at the gateway; its machine's name where that is not listed yet.
 
     None where only a router can share requests out.
     """
     several = sum(rank.serves for rank in plan.ranks) > 1
-    return None if several else plan.access.url(plan.access.host)
+    return None if several else plan.access.url(addresses(plan).get(plan.access.host, plan.access.host))
 
 
 def snippet(plan: FleetPlan, endpoint: str | None) -> str:

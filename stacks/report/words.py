@@ -4,7 +4,7 @@ import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from stacks.planning.naming import TIMES, duration, gb, many
+from stacks.planning.naming import TIMES, duration, gb, gib, many
 from stacks.planning.plan import Checkpoint, EngineGroup, FleetPlan, Rank
 from stacks.planning.sized import Range, Requests
 
@@ -13,13 +13,7 @@ COLUMNS = 98
 """Widest line of prose, so that a terminal shows it whole."""
 
 NOT_OURS = "nothing here was run by us on a GPU"
-_GIB = 2**30
 _HUNDRED = 100
-
-
-def gib(size: int) -> str:
-    """Return bytes of memory in GiB, as engines log it; in MiB where that is too little."""
-    return f"{size / 2**30:,.2f} GiB" if size >= _GIB / 10 else f"{size / 2**20:,.2f} MiB"
 
 
 def stored(checkpoint: Checkpoint) -> str:

@@ -45,6 +45,15 @@ ONE: Final = Check(
         "https://github.com/aws/aws-parallelcluster/issues/3034"
     ),
 )
+PINNED: Final = Check(
+    "driver-pinned",
+    "the exact driver of machines.driver on every host",
+    (
+        "another module is still loaded than is installed: reboot the host, run `up` again",
+        "unattended-upgrades moved it: run `up` again, the role nvidia_driver puts the pinned release back",
+    ),
+    "machines.driver of the stack file; docs/roles/nvidia_driver.md",
+)
 FLOOR: Final = Check(
     "driver-floor",
     "a driver that engine and GPUs run with",
@@ -68,7 +77,7 @@ COUNT: Final = Check(
     ),
 )
 
-CHECKS: Final = (UNREAD, ONE, FLOOR, COUNT)
+CHECKS: Final = (UNREAD, ONE, PINNED, FLOOR, COUNT)
 
 
 def refusals(seen: Mapping[str, Smi], wants: Wants) -> Iterator[Refused]:
@@ -78,12 +87,19 @@ def refusals(seen: Mapping[str, Smi], wants: Wants) -> Iterator[Refused]:
         seen: Host name → what `nvidia-smi` says there.
         wants: What the plan wants.
     """
-    yield from _one(seen)
+    yield from _pinned(seen, wants.driver) if wants.driver else _one(seen)
     for host, smi in seen.items():
         if wants.driver_floor and key(smi.driver) < key(wants.driver_floor):
             yield Refused(FLOOR, (host,), f"the driver is {smi.driver}", f"{wants.driver_floor} or newer")
         if smi.lost or len(smi.gpus) != wants.gpus:
             yield Refused(COUNT, (host,), _counted(smi), f"{wants.gpus}")
+
+
+def _pinned(seen: Mapping[str, Smi], release: str) -> Iterator[Refused]:
+    """Yield the hosts with another release: as text, for 580.95 and 580.95.05 are two."""
+    for host, smi in seen.items():
+        if smi.driver != release:
+            yield Refused(PINNED, (host,), f"the driver is {smi.driver}", release)
 
 
 def _one(seen: Mapping[str, Smi]) -> Iterator[Refused]:

@@ -33,13 +33,14 @@ def wants(plan: FleetPlan, addresses: Mapping[str, str]) -> Wants:
         raise ValueError(
             f"{plan.stack}: there are no gates for {plan.machine.title} over {plan.fabric.title}"
         )
-    links = plan.machine.nvlinks
+    links, below = plan.machine.nvlinks, plan.host_stack
     return Wants(
         fabric="nvlink" if plan.fabric.kind == "nvlink" else "rdma",
         addresses={host.name: addresses[host.name] for host in plan.hosts},
         engines=[_engine(group, plan.machine.gpus) for group in plan.groups],
         gpus=plan.machine.gpus,
-        driver_floor=plan.engine.driver_floor,
+        driver=below.driver if below else None,
+        driver_floor=below.driver_floor if below else None,
         links=links.count if links else None,
         link_rate=links.rate if links else None,
         share=max(group.memory.usable / group.memory.capacity for group in plan.groups),

@@ -39,6 +39,7 @@ class Wants(BaseModel):
         addresses: Host name → member address, in rank order; the first is the head.
         engines: Its engines.
         gpus: GPUs of a host.
+        driver: Exact release of the driver; None where nobody says which.
         driver_floor: Oldest driver that serves; None where unknown.
         links: NVLinks of a GPU; None where nobody documents them.
         link_rate: Rate of each in GB/s; None likewise.
@@ -55,6 +56,7 @@ class Wants(BaseModel):
     addresses: dict[str, str]
     engines: list[Engine]
     gpus: int
+    driver: str | None = None
     driver_floor: str | None
     links: int | None = None
     link_rate: float | None = None

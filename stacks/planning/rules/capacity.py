@@ -6,7 +6,7 @@ from stacks.catalog.models import DocumentedLayout
 from stacks.config import Disaggregated
 from stacks.planning.design import Design, GroupDesign
 from stacks.planning.memory import mib, size, weights
-from stacks.planning.naming import gb, spelled, split, titled
+from stacks.planning.naming import gb, gib, spelled, split, titled
 from stacks.planning.rules.rule import Finding, Rule, called, either, number_format
 from stacks.planning.sized import Cache, GpuMemory, Sized
 
@@ -88,8 +88,8 @@ def _context_too_long(design: Design, group: GroupDesign, memory: GpuMemory, cac
     return Finding(
         "workload.context",
         design.context,
-        f"tokens take {gb(cache.requests[0].size)} of each GPU, where "
-        f"{gb(memory.pool.high)} are left "
+        f"tokens take {gib(cache.requests[0].size)} of each GPU, where "
+        f"{gib(memory.pool.high)} are left "
         f"beside the weights{_of(design, group)}",
         f"write {_longest(group, memory, cache)} or less",
     )
@@ -104,16 +104,16 @@ def _longest(group: GroupDesign, memory: GpuMemory, cache: Cache) -> int:
 def _weights_too_large(design: Design, group: GroupDesign, memory: GpuMemory, cache: Cache) -> Finding:
     request = cache.requests[0]
     least = {part.name: part.size.low or part.size.high for part in memory.parts}
-    parts = ", ".join(f"{name} {gb(size) if size else 'unknown'}" for name, size in least.items())
+    parts = ", ".join(f"{name} {gib(size) if size else 'unknown'}" for name, size in least.items())
     needs = sum(least.values()) + request.size
     return Finding(
         "layout" if design.config.layout else "machines.type",
         f"{split(group.parallel)} on {group.parallel.gpus} x {design.machine.accelerator} "
-        f"({gb(memory.capacity)} each)",
+        f"({gb(memory.capacity)}, {gib(memory.capacity)} each)",
         f"cannot hold {called(design)} {number_format(design)}: each GPU needs at least "
-        f"{gb(needs)} ({parts}, one request of {request.tokens:,} tokens "
-        f"{gb(request.size)}) of the "
-        f"{gb(memory.usable)} that the engine takes of it, {gb(needs - memory.usable)} too much"
+        f"{gib(needs)} ({parts}, one request of {request.tokens:,} tokens "
+        f"{gib(request.size)}) of the "
+        f"{gib(memory.usable)} that the engine takes of it, {gib(needs - memory.usable)} too much"
         f"{_of(design, group)}",
         f"take more GPUs or larger ones{_larger(design)}",
     )

@@ -2,10 +2,11 @@
 
 from collections.abc import Iterator, Mapping
 
-from stacks.config import BareMetalMachines, Setting
+from stacks.config import Setting
 from stacks.planning import versions
 from stacks.planning.design import Design
 from stacks.planning.drivers import driver_floor
+from stacks.planning.host_stack import wanted_driver
 from stacks.planning.naming import spelled
 from stacks.planning.packages import ANY, lacking
 from stacks.planning.rules.rule import Finding, Rule, called, either
@@ -36,16 +37,27 @@ def _has_wheels_for_the_hosts(design: Design, _: Sized) -> Iterator[Finding]:
         )
 
 
+def _driver_is_exact(design: Design, _: Sized) -> Iterator[Finding]:
+    """Refuse a branch; whether a longer one is a whole release, only the hosts' package sources know."""
+    driver = wanted_driver(design)
+    if driver and design.family.vendor == "nvidia" and "." not in driver:
+        yield Finding(
+            "machines.driver",
+            driver,
+            "is a branch, and the machines get one exact release",
+            f"write one whole, as `apt-cache madison nvidia-driver-{driver}-open` lists them on a machine",
+        )
+
+
 def _driver_is_new_enough(design: Design, _: Sized) -> Iterator[Finding]:
-    machines, floor = design.config.machines, driver_floor(design)
-    driver = machines.driver if isinstance(machines, BareMetalMachines) else None
+    driver, floor = wanted_driver(design), driver_floor(design)
     if driver and floor and versions.key(driver) < versions.key(floor):
         whose = "the engine" if floor == design.engine.facts.driver_floor else design.machine.accelerator
         yield Finding(
             "machines.driver",
             driver,
             f"is older than {floor}, the oldest driver that {whose} runs with",
-            f"install {floor} or newer and write it, or take an older engine",
+            f"write {floor} or a newer release, or take an older engine",
         )
 
 
@@ -108,6 +120,12 @@ RULES = (
         "the engine has a lock for the architecture of the hosts",
         "locks of stacks/catalog/engines; https://github.com/vllm-project/vllm/issues/24876",
         _has_wheels_for_the_hosts,
+    ),
+    Rule(
+        "driver-is-exact",
+        "an NVIDIA driver is one exact release, as its packages have it (580.126.20), and no branch (580)",
+        "https://docs.nvidia.com/datacenter/tesla/driver-installation-guide/version-locking.html",
+        _driver_is_exact,
     ),
     Rule(
         "driver-is-new-enough",

@@ -1,11 +1,11 @@
 """Whether what joins the GPUs can carry what the split sends over it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from stacks.planning import placement
 from stacks.planning.design import Design, GroupDesign
 from stacks.planning.layers import KINDS
-from stacks.planning.naming import spelled
+from stacks.planning.naming import spelled, titled
 from stacks.planning.rules.effective import effective, setting
 from stacks.planning.rules.engines import held
 from stacks.planning.rules.known import is_choice
@@ -13,6 +13,8 @@ from stacks.planning.rules.rule import Finding, Rule, either
 from stacks.planning.sized import Sized
 
 _NETWORKS = ("rdma", "ethernet")
+_FEW = 4
+"""Machines that a sentence names before it counts the rest."""
 _ALL_TO_ALL = "all2all-backend"
 _PORTABLE = "allgather_reducescatter"
 """The engine's own choice, which works on every fabric."""
@@ -33,7 +35,7 @@ def _inside_one_domain(design: Design, _: Sized) -> Iterator[Finding]:
     domain, gpus = design.machine.domain, design.machine.gpus
     if design.fabric.kind in _NETWORKS or design.count * gpus <= domain:
         return
-    networks = [name for name in design.machine.fabrics if name in _NETWORKS]
+    network = _network(design)
     for group in design.groups:
         parallel = group.parallel
         if parallel.gpus > domain:
@@ -43,9 +45,7 @@ def _inside_one_domain(design: Design, _: Sized) -> Iterator[Finding]:
                 "fabric",
                 design.fabric_name,
                 f"cannot join {what}: {design.machine.title} has {domain} GPUs in one domain",
-                f"write fabric: {either(networks) or 'of another machine type'}, which says that the "
-                "ranks talk over "
-                f"a network, or a layout of at most {domain} GPUs",
+                " or ".join(filter(None, (network and f"write {network},", _smaller(domain)))),
             )
     if all(group.parallel.gpus <= domain for group in design.groups):
         yield Finding(
@@ -54,8 +54,24 @@ def _inside_one_domain(design: Design, _: Sized) -> Iterator[Finding]:
             f"cannot join {design.count} {design.machine.unit}s of {gpus} GPUs: {design.machine.title} "
             f"has {domain} "
             "GPUs in one domain",
-            f"write fabric: {either(networks) or 'of another machine type'}",
+            " or ".join(filter(None, (network and f"write {network},", f"{_smaller(domain)} in all"))),
         )
+
+
+def _network(design: Design) -> str:
+    """Return the layouts that are documented over a network here, to be written; empty where none is."""
+    known: dict[str, list[str]] = {}
+    for each in design.model.facts.layouts:
+        if design.checkpoint_name in each.checkpoints and design.machine.accelerator in each.accelerators:
+            for name in set(each.fabrics) & set(design.machine.fabrics) & set(_NETWORKS):
+                known.setdefault(name, []).append(titled(each.title))
+    return " or ".join(
+        f"fabric: {name}, over which {either(titles)} is documented" for name, titles in sorted(known.items())
+    )
+
+
+def _smaller(gpus: int) -> str:
+    return f"take a layout of at most {gpus} GPUs"
 
 
 def _trays_of_one_place(design: Design, _: Sized) -> Iterator[Finding]:
@@ -63,27 +79,51 @@ def _trays_of_one_place(design: Design, _: Sized) -> Iterator[Finding]:
     per_domain = design.machine.domain // design.machine.gpus
     if design.fabric.kind in _NETWORKS or per_domain < 2:  # noqa: PLR2004 -- a domain of one tray
         return
-    for first in range(0, len(design.listed), per_domain):
+    for first in range(0, design.count, per_domain):
         for key in ("clique", "rack"):
-            yield from _apart(design, first, first + per_domain, key)
+            yield from _apart(design, first, min(first + per_domain, design.count), key)
 
 
 def _apart(design: Design, first: int, end: int, key: str) -> Iterator[Finding]:
     """Yield the first two trays of a domain, both said where they stand, that differ."""
-    said: list[tuple[int, str]] = []
-    for index, host in enumerate(design.listed[first:end], first):
-        value = getattr(host.place, key) if host.place else None
-        if value is not None and said and value != said[0][1]:
+    said = [(index, value) for index, value in _stand(design, key) if first <= index < end]
+    for index, value in said:
+        if value != said[0][1]:
             here, there = placement.name(design, index), placement.name(design, said[0][0])
             yield Finding(
                 f"machines.hosts[{index}].place.{key}",
                 f"{value} of {here}",
                 f"is not the {key} {said[0][1]} of {there}, and the plan has both in one NVLink domain",
-                f"list machines of one {key} one after another, or write fabric: rdma",
+                _together(design, end - first, key),
             )
             return
+
+
+def _stand(design: Design, key: str) -> Iterator[tuple[int, object]]:
+    """Yield index and place of each listed machine whose owner says where it stands."""
+    for index, host in enumerate(design.listed):
+        value = getattr(host.place, key) if host.place else None
         if value is not None:
-            said.append((index, value))
+            yield index, value
+
+
+def _together(design: Design, count: int, key: str) -> str:
+    """Return which machines can be one domain, and what is documented where none can."""
+    places: dict[object, list[str]] = {}
+    for index, value in _stand(design, key):
+        places.setdefault(value, []).append(placement.name(design, index))
+    fit = {value: names[:count] for value, names in places.items() if len(names) >= count}
+    shown = either([f"{_few(names)} ({key} {value})" for value, names in (fit or places).items()])
+    network = _network(design)
+    otherwise = f", or write {network}" if network else ""
+    if fit:
+        return f"take machines of one {key}: {shown}{otherwise}"
+    return f"take {count} machines of one {key}, of which too few are listed: {shown}{otherwise}"
+
+
+def _few(names: Sequence[str]) -> str:
+    *most, last = names if len(names) <= _FEW else [*names[:_FEW], f"{len(names) - _FEW} more"]
+    return f"{', '.join(most)} and {last}" if most else last
 
 
 def _carries_the_options(design: Design, _: Sized) -> Iterator[Finding]:

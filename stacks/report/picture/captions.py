@@ -3,8 +3,9 @@
 from collections.abc import Iterator, Sequence
 
 from stacks.planning import FleetPlan
-from stacks.planning.naming import many, of_engine, split
+from stacks.planning.naming import gib, many, of_engine, split
 from stacks.planning.plan import EngineGroup
+from stacks.report import reached
 from stacks.report.access import gateway
 from stacks.report.picture.colours import GROUPS, STAGES, Segment, segments
 from stacks.report.picture.pen import (
@@ -25,7 +26,6 @@ from stacks.report.words import (
     NOT_OURS,
     at_once,
     devices,
-    gib,
     loading,
     memory,
     money,
@@ -201,6 +201,12 @@ def _paid(plan: FleetPlan) -> str:
     return f"An hour: {hour}; loading and one evaluation: {evaluation}; {cost.source}."
 
 
+def _reached(plan: FleetPlan) -> Iterator[str]:
+    said = "; ".join(reached.sentences(plan)).replace("`", "")
+    if said:
+        yield said
+
+
 def foot(plan: FleetPlan, width: float) -> Drawing:
     """Return what is known of the layout, what loading and an evaluation take, and what nobody tried."""
     paragraphs = (
@@ -209,6 +215,7 @@ def foot(plan: FleetPlan, width: float) -> Drawing:
         f"Reading the weights: {loading(plan)}; {plan.load.assumes}.",
         f"G{gateway(plan.access).replace('`', '')[1:]}.",
         _paid(plan),
+        *(f"{each[0].upper()}{each[1:]}." for each in _reached(plan)),
     )
     shapes, y = [], 0.0
     for i, paragraph in enumerate(paragraphs):

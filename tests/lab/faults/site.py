@@ -110,7 +110,7 @@ class Site:
             ],
             "checkpoint_patience_seconds": 2,
         }
-        return self.inputs("checkpoint", wanted | more)
+        return self.inputs("checkpoint", wanted | more).model_copy(update={"tells": True})
 
     def engine(self, mirror: Mirror, name: str) -> PlaybookInputs:
         """Put an engine of two wheels, uv and a small one, on the mirror; return the real inputs."""

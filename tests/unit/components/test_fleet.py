@@ -77,6 +77,8 @@ def test_the_first_completion_is_waited_for_at_half_of_what_the_slowest_host_rea
     seen = _declared(plan, monkeypatch)
     deadline = seen["rack:readiness:Completion", "completion"]["deadline"]
     assert deadline == ready_within(plan.budget, [8e9]) < plan.budget.ready
+    books = {name: each["tells"] for (kind, name), each in seen.items() if kind == "rack:hosts:Playbook"}
+    assert books == dict.fromkeys(books, False) | {"checkpoint": True}
 
 
 def test_over_rdma_no_rank_starts_before_the_gates_and_each_gets_its_hosts_own_interface(

@@ -109,6 +109,18 @@ def test_every_release_that_no_source_has_is_named_with_those_that_are_there(hos
     assert said.endswith("; apt-get says: it is broken")
 
 
+@pytest.mark.parametrize("wanted", ["580", "580.126"])
+def test_the_beginning_of_a_release_is_another_release(host: Host, wanted: str) -> None:
+    host.offered = {"nvidia-imex": MADISON}
+    host.there = "nvidia-imex hold installed 580.126.20-0ubuntu1\n"
+    assert packages.looked({"nvidia-imex": wanted})["stale"] == [
+        f"package nvidia-imex is 580.126.20-0ubuntu1, the plan says {wanted}"
+    ]
+    assert packages.ensure({"nvidia-imex": wanted}).startswith(
+        f"package nvidia-imex {wanted} is in no package source of this host (they have 580.178.04-0ubuntu1,"
+    )
+
+
 def test_what_apt_refuses_is_quoted(host: Host) -> None:
     host.offered = {"broken": "broken | 1-1 | source\n"}
     assert (

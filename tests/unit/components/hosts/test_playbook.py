@@ -32,10 +32,12 @@ class World:
     markers: dict[str, str | None]
     verdict: RunVerdict = GOOD
     orders: list[Order] = field(default_factory=list)
+    asked: list[str] = field(default_factory=list)
 
     def run(self, host: HostRecord, command: str, *, deadline: float, stdin: str = "") -> ssh.Answer:
         """Answer as a host."""
         del deadline
+        self.asked.append(host.name)
         text = self.markers[host.name]
         if text is None:
             raise Unreachable(f"host {host.name} did not answer")
@@ -90,7 +92,14 @@ def test_a_playbook_is_run_on_all_hosts_and_the_marker_carries_the_run(world: Wo
 
 def test_what_the_roles_told_of_a_host_is_kept(world: World) -> None:
     world.markers = {"a": json.dumps({"run": "i.2", "roles": {}, "facts": {"read": 7}}), "b": ""}
-    assert Playbook().create(_inputs(), FakeRun()).facts == {"a": {"read": 7}}
+    telling = _inputs().model_copy(update={"tells": True})
+    assert Playbook().create(telling, FakeRun()).facts == {"a": {"read": 7}}
+    assert sorted(world.asked) == ["a", "a", "b", "b"]
+
+
+def test_nobody_is_asked_again_for_facts_that_nobody_uses(world: World) -> None:
+    assert Playbook().create(_inputs(), FakeRun()).facts == {}
+    assert sorted(world.asked) == ["a", "b"]
 
 
 def test_nothing_is_begun_while_a_host_does_not_answer(world: World) -> None:

@@ -56,6 +56,7 @@ def test_label(evidence: list[dict[str, Any]], label: str) -> None:
         ("580", "580.95.05", "documented on these versions"),
         ("580.95.05", "580.95.05", "documented on these versions"),
         ("580.65.06", "580.95.05", "documented on other versions"),
+        ("580.95", "580.95.05", "documented on other versions"),
         ("580", "590.44.01", "documented on other versions"),
         ("58", "580.95.05", "documented on other versions"),
         ("unknown", "580.95.05", "documented on these versions"),

@@ -4,7 +4,14 @@ from typing import Any
 
 import pytest
 
-from stacks.planning.budget import CHECKPOINT_ALLOWANCE, GPU_START_ALLOWANCE, SLOWEST_GPU_READ, ready_within
+from stacks.planning.budget import (
+    CHECKPOINT_ALLOWANCE,
+    GPU_START_ALLOWANCE,
+    SLOWEST_GPU_FETCH,
+    SLOWEST_GPU_READ,
+    ready_within,
+)
+from stacks.planning.disks import checkpoint_mib
 from stacks.planning.load import bytes_to_read
 from tests.factories.stacks import designed, planned
 
@@ -66,6 +73,16 @@ def test_deadlines_wait_for_storage_at_half_its_speed_or_for_the_slowest_that_is
     assert unknown.ready == mib / SLOWEST_GPU_READ + 3600
 
 
+@pytest.mark.parametrize("read", ["1 GB/s", "8 GB/s"])
+def test_a_fetch_waits_for_the_network_however_fast_storage_is_read(read: str) -> None:
+    machines = len(planned("kimi-k3-gb300").hosts)
+    fetched = -(-STORED // 2**20) * machines / SLOWEST_GPU_FETCH + CHECKPOINT_ALLOWANCE
+    assert planned("kimi-k3-gb300", {"machines.storage": {"read": read}}).budget.checkpoint == fetched
+    # Machines that share an export fetch once.
+    shared = planned("kimi-k3-gb300", {"machines.storage": {"read": read, "nfs": "10.20.0.5:/e"}}).budget
+    assert shared.checkpoint == -(-STORED // 2**20) / SLOWEST_GPU_FETCH + CHECKPOINT_ALLOWANCE
+
+
 def test_a_measured_speed_shortens_the_wait_and_never_makes_it_longer() -> None:
     budget = planned("kimi-k3-gb300", drop=["machines.storage"]).budget
     size = -(-STORED // 2**20) * 2**20
@@ -100,6 +117,13 @@ def test_a_draft_of_known_size_is_read_and_stored_too() -> None:
     assert design.draft
     known = design.model_copy(update={"draft": design.draft.model_copy(update={"tensor_bytes": 10**9})})
     assert bytes_to_read(known) == STORED + 10**9
+
+
+def test_what_is_read_is_what_lies_on_the_disk() -> None:
+    for stack in ("kimi-k3-gb300", "kimi-k3-gb300-dspark", "lab"):
+        read = bytes_to_read(designed(stack))
+        assert read
+        assert checkpoint_mib(planned(stack)) == -(-read // 2**20)
 
 
 def test_a_reserved_window_says_that_loading_is_not_counted() -> None:

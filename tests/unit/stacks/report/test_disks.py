@@ -4,13 +4,14 @@ import pytest
 
 from stacks.planning.disks import checkpoint_mib
 from stacks.planning.hosts import CheckpointPlace
+from stacks.planning.naming import gb
 from stacks.report.disks import disk
 from tests.unit.stacks.report.conftest import MADE_UP
 
 PLAN = MADE_UP["two trays"]
-ENGINE = f"{((PLAN.disk_mib or 0) - checkpoint_mib(PLAN)) / 1024:,.1f} GiB for the engine"
-WEIGHTS = f"{checkpoint_mib(PLAN) / 1024:,.1f} GiB for checkpoint on"
-ALL = f"{(PLAN.disk_mib or 0) / 1024:,.1f} GiB for engine and checkpoint"
+ENGINE = f"{gb(((PLAN.disk_mib or 0) - checkpoint_mib(PLAN)) * 2**20)} for the engine"
+WEIGHTS = f"{gb(checkpoint_mib(PLAN) * 2**20)} for checkpoint on"
+ALL = "1,572.9 GB for engine and checkpoint"
 NFS = CheckpointPlace(kind="nfs", source="10.20.0.5:/e")
 PATH = CheckpointPlace(kind="path", source="/mnt/nvme")
 ONE = CheckpointPlace(kind="disk", source="S0ONE")

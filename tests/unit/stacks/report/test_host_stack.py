@@ -24,7 +24,11 @@ DRIVER = {"machines.driver": "580.126.20"}
 def test_the_fabric_decides_what_is_shown(stack: str, roles: tuple[str, ...], picture: str) -> None:
     plan = planned(stack, DRIVER)
     text = markdown(plan)
-    assert "- driver 580.126.20, at least " in text
+    prose = " ".join(text.split())
+    assert (
+        "- `prepare` installs driver 580.126.20, exactly; the oldest that engine and GPUs run with: " in prose
+    )
+    assert "`prepare` installs the driver of machines.driver, not said yet;" in markdown(planned(stack))
     for role in roles:
         assert f"\n  - {role}" in text
     assert f"the gates of {plan.fabric.title}: docs/gates.md" in text

@@ -146,9 +146,9 @@ def test_every_option_has_its_reason(shipped: FleetPlan) -> None:
         "  - set by hand, against the planner: 4 GPUs more than the planner's own",
         "  - not TP16: twice the machines",
         "engine engine-1.2.3: release 1.2.3 for cu130, stacks/catalog/locks/engine-1.2.3.lock",
-        "driver: 580 or newer; NCCL: 2.28.9",
+        "oldest driver that it runs with: 580; NCCL: 2.28.9",
         "- IMEX: unknown",
-        "disk of each tray: 1,464.8 GiB for engine and checkpoint",
+        "disk of each tray: 1,572.9 GB for engine and checkpoint",
         "- reading the weights: 98 s to 195 s; each machine reads 8 GB/s",
         "- an hour of 8 GPUs: 52.00 USD; offer 1, 2026-11-30",
         "- loading and one evaluation: unknown; how long one takes is not given",
@@ -205,12 +205,12 @@ def test_a_draft_of_unknown_size_is_named_wherever_it_would_count() -> None:
     draft = DraftPin(name="some-draft", repository="someone/Draft", revision=None, tensor_bytes=None)
     left_out = {"draft": draft, "not_counted": "draft not counted: its size is unknown"}
     report = " ".join(markdown(plan.model_copy(update=left_out)).split())
-    assert "GiB for engine and checkpoint; draft not counted: its size is unknown" in report
+    assert "GB for engine and checkpoint; draft not counted: its size is unknown" in report
     assert "first completion 60 min; draft not counted: its size is unknown" in report
     known = draft.model_copy(update={"tensor_bytes": 2 * 10**9})
     counted = " ".join(markdown(plan.model_copy(update={"draft": known})).split())
     assert "draft not counted" not in counted
-    assert "GiB for engine, checkpoint and draft" in counted
+    assert "GB for engine, checkpoint and draft" in counted
 
 
 def test_pins_that_nobody_has_are_said_to_be_missing() -> None:
@@ -222,7 +222,7 @@ def test_pins_that_nobody_has_are_said_to_be_missing() -> None:
     neither = {"image_unpinned": "nobody asked", "lock": None, "driver_floor": None, "nccl": None}
     bare = changed_plan(engine={**neither, "variant": "rocm"})
     assert (
-        "- image: not pinned, because nobody asked - driver: oldest that serves is unknown; RCCL: unknown"
+        "- image: not pinned, because nobody asked - oldest driver that it runs with: unknown; RCCL: unknown"
         in bare
     )
 

@@ -29,6 +29,13 @@ def test_two_trays_are_one_domain_and_two_nodes_are_none() -> None:
     assert (over_nvlink.engines[0].spans, over_rdma.engines[0].spans) == (True, False)
 
 
+def test_the_driver_is_the_pinned_one_and_its_floor_that_of_engine_and_accelerators() -> None:
+    plan = planned("kimi-k3-gb300", {"machines.driver": "580.126.20"})
+    wanted = wants(plan, {host.name: host.name for host in plan.hosts})
+    assert plan.host_stack
+    assert (wanted.driver, wanted.driver_floor) == ("580.126.20", plan.host_stack.driver_floor)
+
+
 def test_the_share_of_memory_is_the_engines_own() -> None:
     plan = planned("kimi-k3-gb300")
     [share] = [

@@ -1,0 +1,97 @@
+"""How machines that a person lists are reached, what they fetch from, and what stays on them."""
+
+import re
+import shlex
+from collections.abc import Iterator
+from typing import Any, Protocol
+
+from stacks.planning import FleetPlan
+
+_SSH = 22
+_ACCOUNT = re.compile(r"(?<=//)[^/@]*@")
+
+
+class Account(Protocol):
+    """Who logs in where: a listed machine, or the jump host."""
+
+    @property
+    def address(self) -> str:
+        """Return its address, or the jump host's name."""
+
+    @property
+    def port(self) -> int:
+        """Return the port of its SSH server."""
+
+    @property
+    def user(self) -> str:
+        """Return who logs in."""
+
+
+def addresses(plan: FleetPlan) -> dict[str, str]:
+    """Return host name → address; its name where nobody has listed the machine yet."""
+    return {host.name: host.listed.address if host.listed else host.name for host in plan.hosts}
+
+
+def sentences(plan: FleetPlan) -> Iterator[str]:
+    """Yield what is said of the machines; nothing where the provider makes them."""
+    claims = plan.claims
+    if claims is None:
+        return
+    places = [f"{host.name} {place(host.listed)}" for host in plan.hosts if host.listed]
+    if places:
+        yield f"reached by SSH: {', '.join(places)}{_key(claims.identity)}"
+    if claims.jump:
+        yield f"through the jump host {place(claims.jump)}{_key(claims.jump.identity)}"
+    if claims.mirror:
+        yield f"wheels and checkpoint come from {without_account(claims.mirror)}"
+    yield f"`destroy` leaves {' and '.join(claims.keep) or 'nothing'} on them (machines.keep)"
+
+
+def place(there: Account) -> str:
+    """Return an account on a machine: `root@10.20.0.11:22`."""
+    return f"{there.user}@{there.address}:{there.port}"
+
+
+def without_account(url: str) -> str:
+    """Return a URL without the user and password that may stand in it."""
+    return _ACCOUNT.sub("", url)
+
+
+def shown(plan: FleetPlan) -> dict[str, Any]:
+    """Return the plan for programs, without a password that may stand in the mirror's URL."""
+    fields = plan.model_dump(mode="json")
+    if plan.claims and plan.claims.mirror:
+        fields["claims"]["mirror"] = without_account(plan.claims.mirror)
+    return fields
+
+
+def forwarding(plan: FleetPlan) -> str:
+    """Return the shell line that opens a private gateway; a name stands where no machine is listed yet."""
+    access, claims = plan.access, plan.claims
+    line = f"ssh -N -L {access.port}:127.0.0.1:{access.port}"
+    there = next((host.listed for host in plan.hosts if host.name == access.host), None)
+    if there is None or claims is None:
+        return f"{line} {access.host}"
+    jump = claims.jump
+    through = f" -o {shlex.quote(_proxy(jump, jump.identity))}" if jump else ""
+    return f"{line}{through} {_login(there, claims.identity)}"
+
+
+def _proxy(jump: Account, identity: str) -> str:
+    """Return the option that leads through a jump host; `-J` would not take the key that opens it."""
+    return f"ProxyCommand=ssh -W %h:%p {_login(jump, identity)}"
+
+
+def _login(there: Account, identity: str | None) -> str:
+    key = f"-i {_path(identity)} -o IdentitiesOnly=yes " if identity else ""
+    port = f"-p {there.port} " if there.port != _SSH else ""
+    return f"{key}{port}{there.user}@{there.address}"
+
+
+def _path(path: str) -> str:
+    """Return a path as a word of a shell, which still expands `~/`."""
+    return f"~/{shlex.quote(path[2:])}" if path.startswith("~/") else shlex.quote(path)
+
+
+def _key(path: str | None) -> str:
+    return f", with the key {path}" if path else ""
