@@ -69,7 +69,14 @@ def host_variables(
     match playbook:
         case "prepare":
             below, place = host_stack.of_hosts(plan, addresses), storage.of_hosts(plan)
-            return {name: {**below.get(name, {}), **place.get(name, {})} for name in {**below, **place}}
+            return {
+                host.name: {
+                    "prepare_brought": disks.brought(plan, host),
+                    **below.get(host.name, {}),
+                    **place.get(host.name, {}),
+                }
+                for host in plan.hosts
+            }
         case "access":
             return {host.name: _access(plan, host.name, addresses[host.name]) for host in plan.hosts}
         case "serve":
@@ -86,7 +93,6 @@ def _prepare(plan: FleetPlan) -> dict[str, Any]:
             *storage.packages(plan),
         ],
         "prepare_memory_mib": plan.memory_mib,
-        "prepare_disk_mib": max((disks.system_mib(plan, host) or 0 for host in plan.hosts), default=0),
         "prepare_keep_checkpoints": _keeps_checkpoint(plan),
     }
 

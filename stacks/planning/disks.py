@@ -19,8 +19,12 @@ def checkpoint_mib(plan: FleetPlan) -> int:
     return mib(weights(plan.checkpoint, plan.draft) or 0)
 
 
-def system_mib(plan: FleetPlan, host: PlannedHost) -> int | None:
-    """Return what the disk of a machine's system takes, in MiB; None where nobody can say."""
-    if plan.disk_mib is None or host.checkpoints is None:
-        return plan.disk_mib
-    return max(plan.disk_mib - checkpoint_mib(plan), 0)
+def engine_mib(plan: FleetPlan) -> int:
+    """Return what the engine takes, in MiB; nothing where nobody knows what it takes with the checkpoint."""
+    return 0 if plan.disk_mib is None else plan.disk_mib - checkpoint_mib(plan)
+
+
+def brought(plan: FleetPlan, host: PlannedHost) -> dict[str, int]:
+    """Return folder → MiB of what comes to the disk of a machine's system."""
+    here = {plan.engine.home: engine_mib(plan)}
+    return here if host.checkpoints else here | {plan.checkpoint.home: checkpoint_mib(plan)}

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from stacks.planning import FleetPlan
-from stacks.planning.disks import checkpoint_mib, system_mib
+from stacks.planning.disks import checkpoint_mib, engine_mib
 from stacks.planning.hosts import CheckpointPlace
 from stacks.planning.naming import gb
 
@@ -24,7 +24,7 @@ def _parts(plan: FleetPlan) -> Iterator[str]:
         own = f" ({_names(plan, None)})" if elsewhere else ""
         yield f"{_gb(plan.disk_mib)} for engine{',' if ' and ' in weights else ' and'} {weights}{own}"
     if elsewhere:
-        yield f"{_gb(system_mib(plan, elsewhere[0]))} for the engine{_others(plan)}"
+        yield f"{_gb(engine_mib(plan))} for the engine{_others(plan)}"
         yield f"{_gb(checkpoint_mib(plan))} for {weights} on {' and '.join(_places(plan))}"
 
 

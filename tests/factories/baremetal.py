@@ -29,6 +29,7 @@ class Machine:
         folder: Where its lease lies.
         facts: What its survey says, beside the lease.
         fleets: Fleets that have a folder on it.
+        disk_lacks: What its disks lack.
         answers: Whether it does.
         err: What it says instead of all of it, with status 1; empty: nothing.
     """
@@ -36,6 +37,7 @@ class Machine:
     folder: Path
     facts: dict[str, Any]
     fleets: list[str] = field(default_factory=list)
+    disk_lacks: list[str] = field(default_factory=list)
     answers: bool = True
     err: str = ""
 
@@ -55,6 +57,8 @@ class Machine:
         if not stdin:
             shown = [f"/var/lib/rackstack/{each}" for each in self.fleets if f"/{each} " in command]
             return Answer(0, f"{' '.join(shown)}\x1e{self._text()}", "")
+        if "def disk_lacks" in stdin:
+            return Answer(0, json.dumps(self.disk_lacks), "")
         if "def take" not in stdin:
             return Answer(0, json.dumps(self.facts | {"lease": self._text(), "fleets": self.fleets}), "")
         patch.setattr(hold, "LEASE", self.folder / "lease")
@@ -85,8 +89,6 @@ class World:
             "arch": "x86_64",
             "cpus": 2,
             "memory_mib": 4096,
-            "disk_mib": 9000,
-            "set_up": False,
             "clock": int(now),
             "machine": f"id-of-{address}",
             "on_bus": {},
@@ -122,6 +124,6 @@ def claim(name: str = "node-0", address: str = "10.0.0.1", **changed: Any) -> Ho
         "accelerator": "cpu",
         "gpus": 1,
         "memory_mib": 1024,
-        "disk_mib": 100,
+        "brought": {},
     }
     return HostInputs(**(fields | changed))

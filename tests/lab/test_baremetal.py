@@ -83,7 +83,7 @@ def claim(one: HostRecord) -> Iterator[Callable[..., HostInputs]]:
             "accelerator": "cpu",
             "gpus": 1,
             "memory_mib": 100,
-            "disk_mib": 100,
+            "brought": {},
         }
         asked.append(HostInputs(**(plain | fields | changed)))
         return asked[-1]
@@ -176,7 +176,7 @@ def test_a_machine_of_another_fleet_is_refused_until_that_is_named_as_gone(
 ) -> None:
     theirs = claim(fleet="dead-000002", name="tray-7")
     held = Host().create(theirs, FakeRun())
-    wanted = {"prepare_packages": ["g++"], "prepare_memory_mib": 128, "prepare_disk_mib": 1}
+    wanted = {"prepare_packages": ["g++"], "prepare_memory_mib": 128}
     prepare = playbooks.inputs([held.record], "dead-000002", "prepare", wanted)
     prepared = Playbook().create(prepare, FakeRun())
 
@@ -239,7 +239,6 @@ def test_a_fleet_leaves_what_it_is_told_to_keep(claim: Any, one: HostRecord) -> 
             {
                 "prepare_packages": ["g++"],
                 "prepare_memory_mib": 128,
-                "prepare_disk_mib": 1,
                 "prepare_keep_checkpoints": keep,
             },
         )
@@ -270,7 +269,7 @@ def test_a_fleet_leaves_what_it_is_told_to_keep(claim: Any, one: HostRecord) -> 
 def test_what_no_state_knows_is_swept_and_checkpoints_stay(claim: Any, one: HostRecord) -> None:
     inputs = claim()
     made = Host().create(inputs, FakeRun())
-    wanted = {"prepare_packages": ["g++"], "prepare_memory_mib": 128, "prepare_disk_mib": 1}
+    wanted = {"prepare_packages": ["g++"], "prepare_memory_mib": 128}
     Playbook().create(playbooks.inputs([made.record], inputs.fleet, "prepare", wanted), FakeRun())
     said(one, f"mkdir -p {CHECKPOINT}; touch {CHECKPOINT}/.verified")
     run = FakeRun()

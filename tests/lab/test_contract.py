@@ -71,7 +71,7 @@ class World:
             "accelerator": "cpu",
             "gpus": 1,
             "memory_mib": 1,
-            "disk_mib": 1,
+            "brought": {},
         }
 
     def playbook(self) -> dict[str, Any]:

@@ -78,7 +78,7 @@ def prepared(pair: list[HostRecord], fleet: str) -> State:
     """Run the real `prepare`."""
     for host in pair:
         said(host, PROBE.format(version="1.0"))
-    wanted = {"prepare_packages": ["rackstack-probe"], "prepare_memory_mib": 128, "prepare_disk_mib": 1}
+    wanted = {"prepare_packages": ["rackstack-probe"], "prepare_memory_mib": 128}
     return State(playbooks.inputs(pair, fleet, "prepare", wanted))
 
 

@@ -163,7 +163,7 @@ def pair(fleet: str, image: Path) -> list[HostRecord]:
     network = Network().create(NetworkInputs(fleet=fleet), FakeRun())
     asked = [machine(network, fleet, name, index, image) for index, name in ((2, "door"), (3, "other"))]
     hosts = [made.record for made in boot(asked)]
-    wanted = {"prepare_packages": ["nginx"], "prepare_memory_mib": 128, "prepare_disk_mib": 1}
+    wanted = {"prepare_packages": ["nginx"], "prepare_memory_mib": 128}
     Playbook().create(playbooks.inputs(hosts, fleet, "prepare", wanted), FakeRun())
     return hosts
 

@@ -218,7 +218,7 @@ def claimed(rack: Rack, host: HostRecord) -> str:
     known = {name: getattr(host, name) for name in Contact.model_fields}
     wanted: dict[str, Any] = {"type": "gb300-nvl4", "vendor": "nvidia", "accelerator": "gb300", "gpus": GPUS}
     arch = on(host, "uname -m")  # of this machine; a tray's is aarch64
-    inputs = HostInputs(**known, **wanted, fleet=rack.fleet, arch=arch, memory_mib=100, disk_mib=100)
+    inputs = HostInputs(**known, **wanted, fleet=rack.fleet, arch=arch, memory_mib=100, brought={})
     run = FakeRun()
     made = Host().create(inputs, run)
     seen = Host().read(inputs, made, FakeRun())

@@ -145,7 +145,7 @@ def test_a_disk_that_holds_data_is_never_touched(host: HostRecord, fleet: str) -
 
 def wished(host: HostRecord, fleet: str, kind: str, source: str) -> PlaybookInputs:
     """Return the inputs of `prepare` with storage of its own."""
-    wanted = {"prepare_packages": ["g++"], "prepare_memory_mib": 128, "prepare_disk_mib": 1}
+    wanted = {"prepare_packages": ["g++"], "prepare_memory_mib": 128}
     inputs = playbooks.inputs([host], fleet, "prepare", wanted | {"prepare_keep_checkpoints": True})
     own = {host.name: {"storage_kind": kind, "storage_source": source}}
     return inputs.model_copy(update={"host_variables": own})

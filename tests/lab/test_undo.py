@@ -47,7 +47,7 @@ def host(fleet: str, image: Path) -> HostRecord:
 @pytest.fixture(scope="module")
 def prepared(host: HostRecord, fleet: str) -> tuple[PlaybookInputs, PlaybookOutputs]:
     """Run the real `prepare`, about 9 s."""
-    wanted = {"prepare_packages": ["g++"], "prepare_memory_mib": 128, "prepare_disk_mib": 1}
+    wanted = {"prepare_packages": ["g++"], "prepare_memory_mib": 128}
     inputs = playbooks.inputs([host], fleet, "prepare", wanted)
     return inputs, Playbook().create(inputs, FakeRun())
 

@@ -12,6 +12,8 @@ from components.machines.baremetal import lease, verdict
 from stacks.errors import Refusal
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from components.hosts.record import Contact, HostRecord
     from components.hosts.ssh import Answer
 
@@ -21,6 +23,7 @@ HOLD_SECONDS: Final = 15.0
 HELD: Final = 3
 _SURVEY: Final = Path(__file__).with_name("survey.py")
 _HOLD: Final = Path(__file__).with_name("hold.py")
+_PREPARE: Final = Path(__file__).resolve().parents[3] / "playbooks/roles/prepare/files/survey.py"
 _NOT_FOUND: Final = 127
 _WORDS: Final = 160
 
@@ -37,6 +40,20 @@ def survey(host: HostRecord) -> tuple[verdict.Facts, float]:
     if facts is None:
         raise Refusal(_odd(host, answer))
     return facts, time.time()
+
+
+def disk_lacks(host: HostRecord, brought: Mapping[str, int]) -> list[str]:
+    """Return one clause for each disk of a machine with less space than what is brought there takes.
+
+    Raises:
+        Unreachable: As for `survey`.
+        Refusal: It answered something else.
+    """
+    answer = program.run(host, _PREPARE, "disks", json.dumps(dict(brought)), deadline=SURVEY_SECONDS)
+    if answer.code:
+        raise Refusal(_odd(host, answer))
+    lacks: list[str] = json.loads(answer.out)
+    return lacks
 
 
 def take(host: HostRecord, wanted: lease.Lease, replaces: str) -> None:

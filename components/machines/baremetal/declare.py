@@ -49,7 +49,7 @@ def _inputs(plan: FleetPlan, fleet: str, host: PlannedHost) -> dict[str, Any]:
         "accelerator": machine.accelerator,
         "gpus": machine.gpus,
         "memory_mib": plan.memory_mib,
-        "disk_mib": disks.system_mib(plan, host) or 0,
+        "brought": disks.brought(plan, host),
         "take_over": listed.take_over or "",
     }
 

@@ -26,10 +26,12 @@ class HostInputs(Inputs, Contact, Wanted):
 
     Attributes:
         fleet: Identity of the fleet.
+        brought: Folder → MiB of what the fleet brings to the disk of the machine's system.
         take_over: A fleet that is gone, whose lease may be taken over; empty: none.
     """
 
     fleet: str
+    brought: dict[str, int]
     take_over: str = ""
 
 
@@ -135,6 +137,7 @@ def _require_fit(inputs: HostInputs, facts: Facts, now: float, standing: Standin
     """Refuse a machine that cannot be had, or is not what it is taken for; with all reasons at once."""
     reasons = [standing.refused] if standing.refused else []
     reasons += verdict.lacks(facts, inputs, now).values()
+    reasons += asking.disk_lacks(inputs.record(), inputs.brought)
     if reasons:
         raise Refusal(f"{called(inputs)}: {'; '.join(reasons)}")
 
@@ -171,8 +174,7 @@ def _clear(inputs: HostInputs, facts: Facts, made: HostOutputs, run: Run) -> Non
 
 
 def _drift(inputs: HostInputs, facts: Facts, held: Lease, now: float) -> Drift:
-    # What the fleet itself brought fills the disk.
-    found = {aspect: said for aspect, said in verdict.lacks(facts, inputs, now).items() if aspect != "disk"}
+    found = verdict.lacks(facts, inputs, now)
     if said := lease.ending(held, now):
         found["lease"] = said
     if inputs.take_over in facts.fleets:

@@ -19,7 +19,6 @@ from typing import Any
 
 LEASE = Path("/var/lib/rackstack-lease")
 STATE = Path("/var/lib/rackstack")
-ENGINES = Path("/opt/rackstack/engines")
 DEVICES = Path("/sys/bus/pci/devices")
 DISPLAY, ACCELERATOR = "0x03", "0x12"  # PCI base classes: display controller, processing accelerator
 PRODUCT = Path("/sys/class/dmi/id/product_uuid")
@@ -40,8 +39,6 @@ def facts(address: str) -> dict[str, Any]:
         "arch": platform.machine(),
         "cpus": len(os.sched_getaffinity(0)),
         "memory_mib": memory_mib(),
-        "disk_mib": shutil.disk_usage("/var/lib").free >> 20,
-        "set_up": any(ENGINES.glob("*/.rackstack-complete")) or any(STATE.glob("checkpoints/*/*/.verified")),
         "clock": int(time.time()),
         "machine": identity(),
         "on_bus": on_bus(),

@@ -24,8 +24,6 @@ class Facts(BaseModel):
         arch: As `uname -m` says it.
         cpus: Processors.
         memory_mib: Memory in MiB, within a limit of the machine's own.
-        disk_mib: Free space below /var/lib in MiB.
-        set_up: Whether an engine or a checkpoint of ours is there already.
         clock: Its clock in seconds.
         machine: What tells it from every other machine.
         on_bus: Vendor id → display controllers and accelerators on the PCI bus.
@@ -41,8 +39,6 @@ class Facts(BaseModel):
     arch: str
     cpus: int
     memory_mib: int
-    disk_mib: int
-    set_up: bool
     clock: int
     machine: str
     on_bus: Mapping[str, int]
@@ -64,7 +60,6 @@ class Wanted(BaseModel):
         accelerator: Name of its accelerators.
         gpus: How many of them.
         memory_mib: Least memory in MiB; 0 where nobody says.
-        disk_mib: Least free disk in MiB, before anything is brought; 0 where nobody says.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
@@ -76,7 +71,6 @@ class Wanted(BaseModel):
     accelerator: str
     gpus: int
     memory_mib: int
-    disk_mib: int
 
 
 def read(text: str) -> Facts | None:
@@ -111,7 +105,6 @@ def _lacks(facts: Facts, wanted: Wanted, now: float) -> Iterator[tuple[str, str]
         "arch": _arch(facts, wanted),
         "accelerators": _accelerators(facts, wanted) if wanted.vendor in VENDORS else "",
         "memory": _memory(facts, wanted),
-        "disk": _disk(facts, wanted),
         "clock": _clock(facts.clock, int(now)),
         "address": _address(facts, wanted),
     }
@@ -158,16 +151,6 @@ def _memory(facts: Facts, wanted: Wanted) -> str:
     return (
         f"its memory is {facts.memory_mib} MiB, the plan needs {wanted.memory_mib} MiB: give the machine "
         "more or plan for less"
-    )
-
-
-def _disk(facts: Facts, wanted: Wanted) -> str:
-    """Return a lack of disk; what is there already is not wanted again."""
-    if facts.set_up or facts.disk_mib >= wanted.disk_mib:
-        return ""
-    return (
-        f"/var/lib has {facts.disk_mib} MiB free, the plan needs {wanted.disk_mib} MiB: free some or use a "
-        "larger disk"
     )
 
 

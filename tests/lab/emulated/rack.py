@@ -88,7 +88,6 @@ class Rack:
         wanted = wishes(packages.RELEASE) | {
             "prepare_packages": ["g++"],
             "prepare_memory_mib": 128,
-            "prepare_disk_mib": 1,
             "host_stack_roles": list(roles),
         }
         return PlaybookInputs(

@@ -93,7 +93,7 @@ class Site:
 
     def prepare(self, *hosts: HostRecord, **changes: Any) -> PlaybookInputs:
         """Return the inputs of the real `prepare`."""
-        wanted = {"prepare_packages": ["g++"], "prepare_memory_mib": 128, "prepare_disk_mib": 1}
+        wanted = {"prepare_packages": ["g++"], "prepare_memory_mib": 128}
         return self.inputs("prepare", wanted | changes, hosts)
 
     def checkpoint(

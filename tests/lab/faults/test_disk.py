@@ -25,9 +25,10 @@ def _small(folder: str, mib: int) -> tuple[str, str]:
 
 
 def test_a_disk_too_small_for_the_engine_is_found_by_prepare(site: Site) -> None:
+    inputs = site.prepare(prepare_brought={"/opt/rackstack/engines/large": 2})
     with spoilt(site.bad, *_small("/opt", 1)):
-        row("disk-small-prepare").holds(refusal(site.prepare(prepare_disk_mib=2)), host=site.bad.name)
-    settle(site.prepare(prepare_disk_mib=2))
+        row("disk-small-prepare").holds(refusal(inputs), host=site.bad.name)
+    settle(inputs)
 
 
 def test_a_disk_that_is_full_when_the_engine_comes(site: Site, mirror: Mirror) -> None:

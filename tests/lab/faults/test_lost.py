@@ -39,7 +39,7 @@ def _switched_off(site: Site, inputs: PlaybookInputs, moment: str) -> tuple[str,
 
 @pytest.mark.long
 def test_a_host_switched_off_at_prepare(site: Site) -> None:
-    inputs = site.prepare(prepare_disk_mib=3)
+    inputs = site.prepare(prepare_memory_mib=129)
     said, _ = _switched_off(site, inputs, f"{site.bad.name}: prepare: have the folders")
     row("off-prepare").holds(said, host=site.bad.name)
 

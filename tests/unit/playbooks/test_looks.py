@@ -1,5 +1,6 @@
 """What the programs that look at a host conclude from what they see."""
 
+import json
 import os
 from pathlib import Path
 from typing import Any
@@ -77,13 +78,30 @@ def test_a_rank_with_a_process_that_is_stopped_has_to_be_started(
 
 
 def test_all_lacks_of_a_machine_are_named_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    wanted: dict[str, Any] = {"fleet": "lab", "memory_mib": 1 << 40, "disk_mib": 1 << 40}
+    wanted: dict[str, Any] = {"fleet": "lab", "memory_mib": 1 << 40, "brought": {"/opt/absent": 1 << 40}}
     wanted |= {"now": 0, "clock_seconds": 60}
     monkeypatch.setattr(survey, "systemd_version", lambda: 200)
     lacks = list(survey.machine_lacks(wanted))
-    assert [lack.split()[0] for lack in lacks] == ["memory", "/opt", "its", "systemd"]
+    assert [lack.split()[0] for lack in lacks] == ["memory", "the", "its", "systemd"]
     assert lacks[0].endswith(f"the plan needs {1 << 40} MiB: give the machine more or plan for less")
-    assert lacks[1].startswith("/opt has ")
+    assert lacks[1].startswith("the disk of /opt has ")
+
+
+def test_what_lies_on_a_disk_already_is_not_asked_for_again(tmp_path: Path) -> None:
+    there, begun, absent = (tmp_path / name for name in ("there", "begun", "absent"))
+    there.mkdir()
+    (there / ".verified").touch()
+    begun.mkdir()
+    (begun / "part").write_bytes(bytes(3 << 20))
+    assert [survey.still_to_come(each, 8) for each in (there, begun, absent)] == [0, 5, 8]
+    (lack,) = survey.disk_lacks({str(there): 1 << 40, str(begun): (1 << 40) + 3, str(absent): 7})
+    assert lack.startswith(f"the disk of {there} and {begun} and {tmp_path} has ")
+    assert f"the plan needs {(1 << 40) + 7} MiB there: free some" in lack
+
+
+def test_a_machine_that_is_claimed_is_asked_of_its_disks_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    survey.main("disks", json.dumps({"/opt/absent": 1 << 40, "/absent/too": 0}))
+    assert len(json.loads(capsys.readouterr().out)) == 1
 
 
 def test_a_missing_package_comes_with_its_reason_and_is_not_named_twice() -> None:

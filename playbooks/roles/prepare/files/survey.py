@@ -1,10 +1,12 @@
 # ruff: noqa: INP001 - a program for the host, not part of a package
 """Say what this host lacks to run the engine.
 
-Usage: survey.py REQUIREMENTS (JSON: fleet, memory_mib, disk_mib, now, clock_seconds, packages: name → reason)
+Usage: survey.py REQUIREMENTS (JSON: fleet, memory_mib, brought, now, clock_seconds, packages: name → reason)
+       survey.py disks BROUGHT (JSON: folder → MiB that will lie there)
 
-Prints JSON: `machine` and `software` (one sentence per lack; the second kind can be installed) and
-`packages`, the names of those that are missing.
+The first prints JSON: `machine` and `software` (one sentence per lack; the second kind can be installed) and
+`packages`, the names of those that are missing. The second prints what disks lack, as JSON; a machine that is
+claimed is asked that alone.
 """
 
 import ctypes
@@ -16,17 +18,22 @@ import subprocess
 import sys
 import sysconfig
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 SYSTEMD = 249
 PYTHON = (3, 11)
+COMPLETE = (".rackstack-complete", ".verified")  # of an engine, and of a checkpoint
 CGROUP_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 
 
-def main(requirements: str) -> None:
-    """Print the survey."""
+def main(requirements: str, brought: str = "") -> None:
+    """Print the survey, or what disks lack."""
+    if brought:
+        sys.stdout.write(json.dumps(list(disk_lacks(json.loads(brought)))))
+        return
     wanted = json.loads(requirements)
     missing = missing_packages(wanted["packages"])
     survey = {
@@ -40,7 +47,7 @@ def main(requirements: str) -> None:
 def machine_lacks(wanted: Mapping[str, Any]) -> Iterator[str]:
     """Yield what only another machine, or another setting of it, can mend."""
     yield from memory_lacks(wanted["memory_mib"])
-    yield from disk_lacks(wanted["disk_mib"])
+    yield from disk_lacks(wanted["brought"])
     yield from other_fleets(wanted["fleet"])
     yield from clock_lacks(wanted["now"], wanted["clock_seconds"])
     for folder in ("/opt", "/var/cache"):
@@ -60,12 +67,29 @@ def memory_lacks(wanted_mib: int) -> Iterator[str]:
         )
 
 
-def disk_lacks(wanted_mib: int) -> Iterator[str]:
-    """Yield a lack of disk below /opt; what an engine there takes already is not wanted again."""
-    if any(Path("/opt/rackstack/engines").glob("*/.rackstack-complete")):
-        return
-    if (free := shutil.disk_usage("/opt").free >> 20) < wanted_mib:
-        yield f"/opt has {free} MiB free, the plan needs {wanted_mib} MiB: free some or use a larger disk"
+def disk_lacks(brought: Mapping[str, int]) -> Iterator[str]:
+    """Yield every disk with less space than what is brought there takes."""
+    wanted: Counter[int] = Counter()
+    places: dict[int, list[str]] = {}
+    for folder, mib in brought.items():
+        place = next(each for each in (Path(folder), *Path(folder).parents) if each.exists())
+        disk = place.stat().st_dev
+        places.setdefault(disk, []).append(str(place))
+        wanted[disk] += still_to_come(Path(folder), mib)
+    for disk, named in places.items():
+        if (free := shutil.disk_usage(named[0]).free >> 20) < wanted[disk]:
+            yield (
+                f"the disk of {' and '.join(dict.fromkeys(named))} has {free} MiB free, the plan needs "
+                f"{wanted[disk]} MiB there: free some or use a larger disk"
+            )
+
+
+def still_to_come(folder: Path, mib: int) -> int:
+    """Return how much of a folder is not there yet, in MiB."""
+    if any((folder / marker).exists() for marker in COMPLETE):
+        return 0
+    blocks = sum(path.lstat().st_blocks for path in folder.rglob("*"))
+    return max(mib - (blocks >> 11), 0)
 
 
 def other_fleets(fleet: str) -> Iterator[str]:

@@ -36,7 +36,8 @@ def test_urls_are_below_the_mirror_with_or_without_a_slash_at_its_end(plan: plan
 def test_a_host_is_asked_for_what_the_plan_needs(plan: planning.FleetPlan) -> None:
     asked = variables(plan, "prepare", SITE)
     assert asked["prepare_memory_mib"] == -(-plan.groups[0].memory.needed // 2**20)
-    assert asked["prepare_disk_mib"] == plan.disk_mib
+    own = host_variables(plan, "prepare", ADDRESSES)
+    assert [sum(own[host.name]["prepare_brought"].values()) for host in plan.hosts] == [plan.disk_mib] * 2
 
 
 def test_every_rank_gets_its_command_and_ports(plan: planning.FleetPlan) -> None:
@@ -56,7 +57,7 @@ def test_a_rank_gets_what_only_its_host_could_tell_unless_the_plan_says_it(plan:
     assert ranks["host-1"]["serve_env"]["VLLM_HOST_IP"] == "10.0.0.2"
 
 
-@pytest.mark.parametrize("playbook", ["prepare", "engine", "checkpoint"])
+@pytest.mark.parametrize("playbook", ["engine", "checkpoint"])
 def test_all_other_playbooks_treat_hosts_alike(plan: planning.FleetPlan, playbook: str) -> None:
     assert host_variables(plan, playbook, ADDRESSES) == {}
 

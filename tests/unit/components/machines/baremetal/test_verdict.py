@@ -15,8 +15,6 @@ FACTS = Facts(
     arch="aarch64",
     cpus=144,
     memory_mib=960_000,
-    disk_mib=7_000_000,
-    set_up=False,
     clock=NOW,
     machine="m1",
     on_bus={"10de": 4, "1a03": 1},
@@ -34,7 +32,6 @@ WANTED = Wanted(
     accelerator="gb300",
     gpus=4,
     memory_mib=0,
-    disk_mib=1_500_000,
 )
 
 
