@@ -27,6 +27,9 @@ _KEY_TYPES: Final = (
     "ssh-rsa",
 )
 _PLANNED_NAME: Final = ("tray-", "node-", "host-")
+_TAKEN: Final = ("all", "ungrouped", "localhost", "fleet")
+"""Groups and the one host that Ansible has by itself, and the group of components/hosts/inventory.py."""
+
 _KEY_EXAMPLE: Final = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJtlXhMPvrFfBzBxzzsKfjPiCBIWzcqLkoPPUGRWFsAN"
 
 
@@ -61,6 +64,10 @@ def _holds(encoded: str, kind: str) -> bool:
 
 
 def _name(text: str) -> str:
+    if text in _TAKEN:
+        raise ValueError(
+            f"means something else to Ansible, as {', '.join(_TAKEN)} do; write another name, or leave it out"
+        )
     if text.startswith(_PLANNED_NAME) and text.rpartition("-")[2].isdecimal():
         raise ValueError(
             "is a name that machines get by their place in the list; leave it out, or write another"
