@@ -1,13 +1,12 @@
 """The machines of a fleet: hosts of the embedded lab, or machines that a person lists."""
 
-import base64
-import binascii
-import ipaddress
 from collections.abc import Iterator
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import AfterValidator, Field
 
+from stacks.config.addresses import Address, Server, Url
+from stacks.config.host_keys import EXAMPLE, HostKey
 from stacks.config.quantities import Speed
 from stacks.places import Location
 from stacks.values import Value
@@ -19,48 +18,9 @@ Count = Annotated[int, Field(ge=1, le=MOST)]
 """Of machines, cores or ranks: past any fleet, so that a slip of the keyboard is refused here."""
 Gibibytes = Annotated[int, Field(ge=1, le=2**16)]
 
-_KEY_TYPES: Final = (
-    "ssh-ed25519",
-    "ecdsa-sha2-nistp256",
-    "ecdsa-sha2-nistp384",
-    "ecdsa-sha2-nistp521",
-    "ssh-rsa",
-)
 _PLANNED_NAME: Final = ("tray-", "node-", "host-")
 _TAKEN: Final = ("all", "ungrouped", "localhost", "fleet")
 """Groups and the one host that Ansible has by itself, and the group of components/hosts/inventory.py."""
-
-_KEY_EXAMPLE: Final = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJtlXhMPvrFfBzBxzzsKfjPiCBIWzcqLkoPPUGRWFsAN"
-
-
-def _address(text: str) -> str:
-    try:
-        return str(ipaddress.IPv4Address(text))
-    except ValueError:
-        raise ValueError(
-            "is no IPv4 address, by which alone the machines of a fleet find each other; write it"
-        ) from None
-
-
-def _host_key(text: str) -> str:
-    kind, _, rest = text.strip().partition(" ")
-    encoded = rest.split()[0] if rest.split() else ""
-    if kind not in _KEY_TYPES or not _holds(encoded, kind):
-        raise ValueError(
-            "is no public host key; write type and key as they stand in /etc/ssh/ssh_host_ed25519_key.pub of "
-            "that machine"
-        )
-    return f"{kind} {encoded}"
-
-
-def _holds(encoded: str, kind: str) -> bool:
-    """Return whether a key is one of its type: its first field names the type again (RFC 4253, 6.6)."""
-    try:
-        decoded = base64.b64decode(encoded, validate=True)
-    except binascii.Error:
-        return False
-    field = len(kind).to_bytes(4) + kind.encode()
-    return decoded.startswith(field) and len(decoded) > len(field)
 
 
 def _name(text: str) -> str:
@@ -79,14 +39,6 @@ HostName = Annotated[
     str,
     Field(pattern=r"^[a-z]([a-z0-9-]{0,38}[a-z0-9])?$"),
     AfterValidator(_name),
-]
-Address = Annotated[
-    str, AfterValidator(_address), Field(description="IPv4 address by which the other machines reach it too")
-]
-HostKey = Annotated[
-    str,
-    AfterValidator(_host_key),
-    Field(description="its public SSH host key, type and key"),
 ]
 Port = Annotated[int, Field(ge=1, le=65535)]
 User = Annotated[str, Field(pattern=r"^[a-z_][a-z0-9_-]{0,31}$")]
@@ -182,7 +134,7 @@ class ListedHost(Value):
         description="who logs in there: root, or somebody with sudo that asks for no password",
         examples=["ubuntu"],
     )
-    host_key: HostKey = Field(description="its public SSH host key, type and key", examples=[_KEY_EXAMPLE])
+    host_key: HostKey = Field(description="its public SSH host key, type and key", examples=[EXAMPLE])
     take_over: str | None = Field(
         default=None,
         pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$",
@@ -208,14 +160,13 @@ class ListedHost(Value):
 class JumpHost(Value):
     """The machine that SSH to all machines of the fleet goes through."""
 
-    address: str = Field(
-        pattern=r"^[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?$",
-        description="its address or name, as the machine that runs `up` reaches it",
+    address: Server = Field(
+        description="its IPv4 address or name, as the machine that runs `up` reaches it",
         examples=["198.51.100.7"],
     )
     port: Port = Field(default=22, description="TCP port of its SSH server", examples=[22])
     user: User = Field(description="who logs in there", examples=["ubuntu"])
-    host_key: HostKey = Field(description="its public SSH host key, type and key", examples=[_KEY_EXAMPLE])
+    host_key: HostKey = Field(description="its public SSH host key, type and key", examples=[EXAMPLE])
     identity: KeyFile = Field(
         description="path of the private SSH key that opens it", examples=["~/.ssh/jump_ed25519"]
     )
@@ -241,9 +192,8 @@ class BareMetalMachines(Value):
         examples=["~/.ssh/fleet_ed25519"],
     )
     jump: JumpHost | None = Field(default=None, description="the machine that SSH goes through")
-    mirror: str | None = Field(
+    mirror: Url | None = Field(
         default=None,
-        pattern=r"^https?://[^\s/?#]+(/[^\s?#]*)?$",
         description="base URL that serves wheels/ and checkpoints/ to the machines",
         examples=["http://10.20.0.2"],
     )
