@@ -42,7 +42,7 @@ def _no_name(name: str) -> str | None:
     if labels[-1].lower() == "localhost":
         return "is a loopback name, by which every machine reaches itself alone"
     if _NUMBER.fullmatch(labels[-1]):
-        return "is no IPv4 address, which are four numbers up to 255, and no name ends in a number"
+        return "is no IPv4 address (four numbers up to 255), and no name ends in a number"
     if len(name) > _LONGEST_NAME or not all(_LABEL.fullmatch(label) for label in labels):
         return "is neither an IPv4 address nor a name of letters, digits, dots and inner hyphens"
     return None

@@ -1,14 +1,12 @@
 """The machines of a fleet: hosts of the embedded lab, or machines that a person lists."""
 
-from collections.abc import Iterator
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import AfterValidator, Field
 
 from stacks.config.addresses import Address, Server, Url
 from stacks.config.host_keys import EXAMPLE, HostKey
-from stacks.config.quantities import Speed
-from stacks.places import Location
+from stacks.config.storage import Serial, Storage
 from stacks.values import Value
 
 MOST: Final = 1024
@@ -35,6 +33,14 @@ def _name(text: str) -> str:
     return text
 
 
+def _key_file(text: str) -> str:
+    if not text.startswith(("/", "~/")):
+        raise ValueError("is no path from / or ~/ on; write the whole path of the private key")
+    if text.endswith("/"):
+        raise ValueError("ends in /, as a folder does; write the path of the private key itself")
+    return text
+
+
 HostName = Annotated[
     str,
     Field(pattern=r"^[a-z]([a-z0-9-]{0,38}[a-z0-9])?$"),
@@ -44,8 +50,9 @@ Port = Annotated[int, Field(ge=1, le=65535)]
 User = Annotated[str, Field(pattern=r"^[a-z_][a-z0-9_-]{0,31}$")]
 KeyFile = Annotated[
     str,
+    AfterValidator(_key_file),
     Field(
-        pattern=r"^~?/(.*[^/])?$",
+        json_schema_extra={"pattern": r"^~?/(.*[^/])?$"},
         description="path of a private SSH key on the machine that runs `up`, absolute or below ~/",
     ),
 ]
@@ -66,32 +73,6 @@ class LabMachines(Value):
 
 Nic = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,31}$")]
 Nics = Annotated[tuple[Nic, ...], Field(strict=False, max_length=64)]
-Serial = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9 ._:-]{0,99}$")]
-
-
-class Storage(Value):
-    """Where the checkpoints lie, and how fast the hosts read them; at most one place."""
-
-    read: Speed | None = Field(
-        default=None, description="sequential read speed of one host", examples=["8 GB/s"]
-    )
-    path: str | None = Field(
-        default=None,
-        pattern=r"^/[A-Za-z0-9._/-]*[A-Za-z0-9._-]$",
-        description="folder that every machine has already, absolute",
-        examples=["/mnt/nvme"],
-    )
-    disk: Serial | None = Field(
-        default=None,
-        description="serial number of one empty disk, as `lsblk -d -o NAME,SERIAL` shows it",
-        examples=["S0EXAMPLE0001"],
-    )
-    nfs: str | None = Field(
-        default=None,
-        pattern=r"^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?:/[A-Za-z0-9._/-]*$",
-        description="NFS server and export, SERVER:/EXPORT",
-        examples=["10.20.0.5:/export/models"],
-    )
 
 
 class Place(Value):
@@ -205,39 +186,7 @@ class BareMetalMachines(Value):
     storage: Storage | None = Field(default=None, description="where the checkpoints lie")
     driver: str | None = Field(
         default=None,
-        pattern=r"^\d+(\.\d+)*$",
+        pattern=r"^[0-9]+(\.[0-9]+)*$",
         description="GPU driver that the machines have, an exact release in quotes",
         examples=["580.95.05"],
     )
-
-
-_ALONE: Final = {
-    "name": "one name each",
-    "address": "list each machine once",
-    "host_key": (
-        "these are two addresses of one machine, or machines of one image that nobody can tell apart: list "
-        "it once, or make new host keys there (`ssh-keygen -A`)"
-    ),
-}
-
-
-def listed_twice(fleet: object) -> Iterator[tuple[Location, str]]:
-    """Yield where and what for every machine that stands in the list already, in whatever a person wrote."""
-    machines = fleet.get("machines") if isinstance(fleet, dict) else None
-    hosts = machines.get("hosts") if isinstance(machines, dict) else None
-    for key, way_out in _ALONE.items():
-        first: dict[Any, int] = {}
-        for index, host in enumerate(hosts if isinstance(hosts, list) else ()):
-            value = _compared(host, key)
-            if value in first:
-                yield (
-                    ("machines", "hosts", index, key),
-                    f"is that of machines.hosts[{first[value]}] too; {way_out}",
-                )
-            elif value:
-                first[value] = index
-
-
-def _compared(host: object, key: str) -> str:
-    value = host.get(key) if isinstance(host, dict) else None
-    return " ".join(value.split()[:2]) if isinstance(value, str) else ""

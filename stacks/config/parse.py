@@ -7,7 +7,7 @@ from pydantic import ValidationError
 
 from stacks.config.addresses import untold
 from stacks.config.fleet import FleetConfig
-from stacks.config.machines import listed_twice
+from stacks.config.repeats import listed_twice
 from stacks.config.storage import two_places
 from stacks.errors import ConfigError
 from stacks.faults import described, dotted, explain, field_at, shown
