@@ -2,6 +2,7 @@
 
 import difflib
 import json
+import re
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import NamedTuple
@@ -38,6 +39,7 @@ _LIMITS = {
     "less_than": ("too large", "less than", "lt"),
     "less_than_equal": ("too large", "at most", "le"),
 }
+_NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?")
 _LONGEST = 60
 _TELLING = 4  # letters that are enough to find a longer name by
 
@@ -157,7 +159,9 @@ def _of_a_value(fault: ErrorDetails, where: Place) -> str:
         return f"is {state}: {_description(field)}; write it{_example(field) or _with_keys(where)}"
     text = shown(value, field)
     if kind in _RULES:
-        return f"{text} is {_name(value)}, but it must be {_RULES[kind]}{_example(field)}"
+        return (
+            f"{text} is {_name(value)}, but it must be {_RULES[kind]}{_quotes(value, kind)}{_example(field)}"
+        )
     if kind in _LIMITS:
         state, least, limit = _LIMITS[kind]
         return f"{text} is {state}; it must be {least} {context[limit]}{_example(field)}"
@@ -171,6 +175,14 @@ def _of_a_value(fault: ErrorDetails, where: Place) -> str:
             else f"{text} {context['error']}{_example(field)}"
         )
     return f"{text} does not fit; it must be {said(where.kind) or _description(field)}{_example(field)}"
+
+
+def _quotes(value: object, kind: str) -> str:
+    """Return where YAML wants quotes, or none, where a scalar has the wrong type for want of that."""
+    if kind == "string_type" and isinstance(value, bool | int | float):
+        return " in quotes"
+    plain = isinstance(value, str) and _NUMBER.fullmatch(value)
+    return " without quotes" if plain and kind in {"int_type", "float_type"} else ""
 
 
 def _name(value: object) -> str:

@@ -13,7 +13,7 @@ Count = Annotated[int, Field(ge=1, description="a positive whole number")]
 Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$", description="a SHA-256 in hex")]
 Segment = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", description="one path segment")]
 Commit = Annotated[str, Field(pattern=r"^[0-9a-f]{40}$", description="a full commit, 40 hex digits")]
-Release = Annotated[str, Field(pattern=r"^\d+(\.\d+)+([a-z]+\d+)?$", description="an exact release")]
+Release = Annotated[str, Field(pattern=r"^[0-9]+(\.[0-9]+)+([a-z]+[0-9]+)?$", description="an exact release")]
 ApiPath = Annotated[
     str,
     Field(pattern=r"^/v[12](/[a-z0-9_-]+)+$", description="a whole path of the API such as /v1/embeddings"),

@@ -16,10 +16,10 @@ from stacks.config.machines import (
     Kept,
     LabMachines,
     ListedHost,
-    Storage,
 )
 from stacks.config.parse import KEY, parse
 from stacks.config.stack_file import parse_file, read, text_of
+from stacks.config.storage import Storage
 
 __all__ = [
     "KEY",

@@ -1,15 +1,12 @@
 """The machines of a fleet: hosts of the embedded lab, or machines that a person lists."""
 
-import base64
-import binascii
-import ipaddress
-from collections.abc import Iterator
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import AfterValidator, Field
 
-from stacks.config.quantities import Speed
-from stacks.places import Location
+from stacks.config.addresses import Address, Server, Url
+from stacks.config.host_keys import EXAMPLE, HostKey
+from stacks.config.storage import Serial, Storage
 from stacks.values import Value
 
 MOST: Final = 1024
@@ -19,52 +16,28 @@ Count = Annotated[int, Field(ge=1, le=MOST)]
 """Of machines, cores or ranks: past any fleet, so that a slip of the keyboard is refused here."""
 Gibibytes = Annotated[int, Field(ge=1, le=2**16)]
 
-_KEY_TYPES: Final = (
-    "ssh-ed25519",
-    "ecdsa-sha2-nistp256",
-    "ecdsa-sha2-nistp384",
-    "ecdsa-sha2-nistp521",
-    "ssh-rsa",
-)
 _PLANNED_NAME: Final = ("tray-", "node-", "host-")
-_KEY_EXAMPLE: Final = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJtlXhMPvrFfBzBxzzsKfjPiCBIWzcqLkoPPUGRWFsAN"
-
-
-def _address(text: str) -> str:
-    try:
-        return str(ipaddress.IPv4Address(text))
-    except ValueError:
-        raise ValueError(
-            "is no IPv4 address, by which alone the machines of a fleet find each other; write it"
-        ) from None
-
-
-def _host_key(text: str) -> str:
-    kind, _, rest = text.strip().partition(" ")
-    encoded = rest.split()[0] if rest.split() else ""
-    if kind not in _KEY_TYPES or not _holds(encoded, kind):
-        raise ValueError(
-            "is no public host key; write type and key as they stand in /etc/ssh/ssh_host_ed25519_key.pub of "
-            "that machine"
-        )
-    return f"{kind} {encoded}"
-
-
-def _holds(encoded: str, kind: str) -> bool:
-    """Return whether a key is one of its type: its first field names the type again (RFC 4253, 6.6)."""
-    try:
-        decoded = base64.b64decode(encoded, validate=True)
-    except binascii.Error:
-        return False
-    field = len(kind).to_bytes(4) + kind.encode()
-    return decoded.startswith(field) and len(decoded) > len(field)
+_TAKEN: Final = ("all", "ungrouped", "localhost", "fleet")
+"""Groups and the one host that Ansible has by itself, and the group of components/hosts/inventory.py."""
 
 
 def _name(text: str) -> str:
+    if text in _TAKEN:
+        raise ValueError(
+            f"means something else to Ansible, as {', '.join(_TAKEN)} do; write another name, or leave it out"
+        )
     if text.startswith(_PLANNED_NAME) and text.rpartition("-")[2].isdecimal():
         raise ValueError(
             "is a name that machines get by their place in the list; leave it out, or write another"
         )
+    return text
+
+
+def _key_file(text: str) -> str:
+    if not text.startswith(("/", "~/")):
+        raise ValueError("is no path from / or ~/ on; write the whole path of the private key")
+    if text.endswith("/"):
+        raise ValueError("ends in /, as a folder does; write the path of the private key itself")
     return text
 
 
@@ -73,20 +46,13 @@ HostName = Annotated[
     Field(pattern=r"^[a-z]([a-z0-9-]{0,38}[a-z0-9])?$"),
     AfterValidator(_name),
 ]
-Address = Annotated[
-    str, AfterValidator(_address), Field(description="IPv4 address by which the other machines reach it too")
-]
-HostKey = Annotated[
-    str,
-    AfterValidator(_host_key),
-    Field(description="its public SSH host key, type and key"),
-]
 Port = Annotated[int, Field(ge=1, le=65535)]
 User = Annotated[str, Field(pattern=r"^[a-z_][a-z0-9_-]{0,31}$")]
 KeyFile = Annotated[
     str,
+    AfterValidator(_key_file),
     Field(
-        pattern=r"^~?/(.*[^/])?$",
+        json_schema_extra={"pattern": r"^~?/(.*[^/])?$"},
         description="path of a private SSH key on the machine that runs `up`, absolute or below ~/",
     ),
 ]
@@ -107,32 +73,6 @@ class LabMachines(Value):
 
 Nic = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,31}$")]
 Nics = Annotated[tuple[Nic, ...], Field(strict=False, max_length=64)]
-Serial = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9 ._:-]{0,99}$")]
-
-
-class Storage(Value):
-    """Where the checkpoints lie, and how fast the hosts read them; at most one place."""
-
-    read: Speed | None = Field(
-        default=None, description="sequential read speed of one host", examples=["8 GB/s"]
-    )
-    path: str | None = Field(
-        default=None,
-        pattern=r"^/[A-Za-z0-9._/-]*[A-Za-z0-9._-]$",
-        description="folder that every machine has already, absolute",
-        examples=["/mnt/nvme"],
-    )
-    disk: Serial | None = Field(
-        default=None,
-        description="serial number of one empty disk, as `lsblk -d -o NAME,SERIAL` shows it",
-        examples=["S0EXAMPLE0001"],
-    )
-    nfs: str | None = Field(
-        default=None,
-        pattern=r"^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?:/[A-Za-z0-9._/-]*$",
-        description="NFS server and export, SERVER:/EXPORT",
-        examples=["10.20.0.5:/export/models"],
-    )
 
 
 class Place(Value):
@@ -175,7 +115,7 @@ class ListedHost(Value):
         description="who logs in there: root, or somebody with sudo that asks for no password",
         examples=["ubuntu"],
     )
-    host_key: HostKey = Field(description="its public SSH host key, type and key", examples=[_KEY_EXAMPLE])
+    host_key: HostKey = Field(description="its public SSH host key, type and key", examples=[EXAMPLE])
     take_over: str | None = Field(
         default=None,
         pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$",
@@ -201,14 +141,13 @@ class ListedHost(Value):
 class JumpHost(Value):
     """The machine that SSH to all machines of the fleet goes through."""
 
-    address: str = Field(
-        pattern=r"^[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?$",
-        description="its address or name, as the machine that runs `up` reaches it",
+    address: Server = Field(
+        description="its IPv4 address or name, as the machine that runs `up` reaches it",
         examples=["198.51.100.7"],
     )
     port: Port = Field(default=22, description="TCP port of its SSH server", examples=[22])
     user: User = Field(description="who logs in there", examples=["ubuntu"])
-    host_key: HostKey = Field(description="its public SSH host key, type and key", examples=[_KEY_EXAMPLE])
+    host_key: HostKey = Field(description="its public SSH host key, type and key", examples=[EXAMPLE])
     identity: KeyFile = Field(
         description="path of the private SSH key that opens it", examples=["~/.ssh/jump_ed25519"]
     )
@@ -234,9 +173,8 @@ class BareMetalMachines(Value):
         examples=["~/.ssh/fleet_ed25519"],
     )
     jump: JumpHost | None = Field(default=None, description="the machine that SSH goes through")
-    mirror: str | None = Field(
+    mirror: Url | None = Field(
         default=None,
-        pattern=r"^https?://[^\s/?#]+(/[^\s?#]*)?$",
         description="base URL that serves wheels/ and checkpoints/ to the machines",
         examples=["http://10.20.0.2"],
     )
@@ -248,39 +186,7 @@ class BareMetalMachines(Value):
     storage: Storage | None = Field(default=None, description="where the checkpoints lie")
     driver: str | None = Field(
         default=None,
-        pattern=r"^\d+(\.\d+)*$",
-        description="GPU driver that the machines have, an exact release in quotes",
+        pattern=r"^[0-9]+(\.[0-9]+)*$",
+        description="GPU driver that the machines get, an exact release in quotes",
         examples=["580.95.05"],
     )
-
-
-_ALONE: Final = {
-    "name": "one name each",
-    "address": "list each machine once",
-    "host_key": (
-        "these are two addresses of one machine, or machines of one image that nobody can tell apart: list "
-        "it once, or make new host keys there (`ssh-keygen -A`)"
-    ),
-}
-
-
-def listed_twice(fleet: object) -> Iterator[tuple[Location, str]]:
-    """Yield where and what for every machine that stands in the list already, in whatever a person wrote."""
-    machines = fleet.get("machines") if isinstance(fleet, dict) else None
-    hosts = machines.get("hosts") if isinstance(machines, dict) else None
-    for key, way_out in _ALONE.items():
-        first: dict[Any, int] = {}
-        for index, host in enumerate(hosts if isinstance(hosts, list) else ()):
-            value = _compared(host, key)
-            if value in first:
-                yield (
-                    ("machines", "hosts", index, key),
-                    f"is that of machines.hosts[{first[value]}] too; {way_out}",
-                )
-            elif value:
-                first[value] = index
-
-
-def _compared(host: object, key: str) -> str:
-    value = host.get(key) if isinstance(host, dict) else None
-    return " ".join(value.split()[:2]) if isinstance(value, str) else ""

@@ -5,8 +5,9 @@ from collections.abc import Callable, Iterator
 
 from pydantic import ValidationError
 
+from stacks.config.addresses import untold
 from stacks.config.fleet import FleetConfig
-from stacks.config.machines import listed_twice
+from stacks.config.repeats import listed_twice
 from stacks.config.storage import two_places
 from stacks.errors import ConfigError
 from stacks.faults import described, dotted, explain, field_at, shown
@@ -71,6 +72,8 @@ def parse(raw: object, source: str) -> FleetConfig:
     except ValidationError as error:
         # A placeholder also breaks the type or the pattern of its key; one sentence per key is enough.
         faults = dict(explain(error, FleetConfig)) | faults
+    # Last: what may hold a secret is shown by none of the others.
+    faults |= dict(untold(raw))
     if faults:
         raise ConfigError(
             sorted(f"{source}: {dotted((KEY, *at))}: {sentence}" for at, sentence in faults.items())

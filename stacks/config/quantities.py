@@ -8,7 +8,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 
 _PER_SECOND: Final = {"MB/s": 10**6, "GB/s": 10**9, "MiB/s": 2**20, "GiB/s": 2**30}
 _SECONDS: Final = {"min": 60, "h": 3600, "d": 86400}
-_QUANTITY = re.compile(r"([-+]?\d+(?:\.\d+)?)\s*(.*)")
+_QUANTITY = re.compile(r"([-+]?[0-9]+(?:\.[0-9]+)?)\s*(.*)")
 
 
 def _reader(units: dict[str, int], least: str, most: str) -> BeforeValidator:
@@ -38,7 +38,9 @@ def _reader(units: dict[str, int], least: str, most: str) -> BeforeValidator:
 
 def _schema(units: dict[str, int], example: str) -> WithJsonSchema:
     names = "|".join(units)
-    return WithJsonSchema({"type": "string", "pattern": rf"^\d+(\.\d+)?\s*({names})$", "examples": [example]})
+    return WithJsonSchema(
+        {"type": "string", "pattern": rf"^[0-9]+(\.[0-9]+)?\s*({names})$", "examples": [example]}
+    )
 
 
 Speed = Annotated[float, _reader(_PER_SECOND, "1 MB/s", "10000 GB/s"), _schema(_PER_SECOND, "8 GB/s")]
@@ -62,7 +64,10 @@ def _of_the_calendar(day: str) -> str:
 
 Day = Annotated[
     str,
-    Field(pattern=r"^20\d{2}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])$", description="a day as year-month-day"),
+    Field(
+        pattern=r"^20[0-9]{2}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])$",
+        description="a day as year-month-day",
+    ),
     BeforeValidator(_day),
     AfterValidator(_of_the_calendar),
 ]

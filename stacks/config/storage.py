@@ -1,11 +1,100 @@
-"""Places of checkpoints that exclude each other, in whatever a person wrote. Pure."""
+"""Where checkpoints lie: one place, that can hold them."""
 
+import posixpath
+import re
 from collections.abc import Iterator
-from typing import Final
+from typing import Annotated, Final
 
+from pydantic import AfterValidator, Field
+
+from stacks.config.addresses import unfit
+from stacks.config.quantities import Speed
 from stacks.places import Location
+from stacks.values import Value
 
 _PLACES: Final = ("path", "disk", "nfs")
+_OF_THE_KERNEL: Final = ("/proc", "/dev", "/sys", "/run")
+_PATH: Final = re.compile(r"/[A-Za-z0-9._/-]*")
+_SERIAL: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._:-]{0,99}")
+
+
+def _path(text: str) -> str:
+    if why := _odd(text):
+        raise ValueError(why)
+    if text == "/":
+        raise ValueError("is the disk of the system, which is taken without a word; leave it out")
+    if text.startswith(tuple(f"{each}/" for each in _OF_THE_KERNEL)) or text in _OF_THE_KERNEL:
+        raise ValueError(
+            f"lies in what is empty after a boot ({', '.join(_OF_THE_KERNEL)}); write a folder on a disk"
+        )
+    return text
+
+
+def _odd(path: str) -> str | None:
+    """Return what is wrong with the form of a path, and the way out."""
+    if not path.startswith("/"):
+        return "is no absolute path; write it from / on"
+    if not _PATH.fullmatch(path):
+        return "has a character besides letters, digits and . _ - /; write another path"
+    if ".." in path.split("/"):
+        return "turns back by .. on its way; write where it ends"
+    straight = posixpath.normpath(path).replace("//", "/")
+    return None if path == straight else f"has // or . in its path, or / at its end; write {straight}"
+
+
+def _serial(text: str) -> str:
+    if text.startswith("/dev/"):
+        raise ValueError(
+            "is the name of a device, which is another disk after some boot; write the serial number that "
+            "`lsblk -d -o NAME,SERIAL` shows beside it"
+        )
+    if not _SERIAL.fullmatch(text):
+        raise ValueError(
+            "has a character besides letters, digits, blanks and . _ : -, or more than 100; write the serial "
+            "number as `lsblk -d -o NAME,SERIAL` shows it"
+        )
+    return text
+
+
+def _nfs(text: str) -> str:
+    server, colon, export = text.partition(":")
+    if not colon or export.startswith("//"):
+        raise ValueError("is not of the form SERVER:/EXPORT; write it so, a URL is none")
+    if why := unfit(server):
+        raise ValueError(f"has the server {server}, which {why}; write SERVER:/EXPORT")
+    if why := _odd(export):
+        raise ValueError(f"has an export that {why}")
+    return text
+
+
+Serial = Annotated[str, AfterValidator(_serial), Field(json_schema_extra={"pattern": f"^{_SERIAL.pattern}$"})]
+Folder = Annotated[str, AfterValidator(_path), Field(json_schema_extra={"pattern": f"^{_PATH.pattern}$"})]
+Export = Annotated[
+    str, AfterValidator(_nfs), Field(json_schema_extra={"pattern": f"^[A-Za-z0-9._-]+:{_PATH.pattern}$"})
+]
+
+
+class Storage(Value):
+    """Where the checkpoints lie, and how fast the hosts read them; at most one place."""
+
+    read: Speed | None = Field(
+        default=None, description="sequential read speed of one host", examples=["8 GB/s"]
+    )
+    path: Folder | None = Field(
+        default=None,
+        description="folder that every machine has already, absolute",
+        examples=["/mnt/nvme"],
+    )
+    disk: Serial | None = Field(
+        default=None,
+        description="serial number of one empty disk, as `lsblk -d -o NAME,SERIAL` shows it",
+        examples=["S0EXAMPLE0001"],
+    )
+    nfs: Export | None = Field(
+        default=None,
+        description="NFS server and export, SERVER:/EXPORT",
+        examples=["10.20.0.5:/export/models"],
+    )
 
 
 def two_places(fleet: object) -> Iterator[tuple[Location, str]]:

@@ -5,7 +5,7 @@ import re
 
 def key(release: str) -> tuple[int, ...]:
     """Return what a release sorts by; what follows its numbers (`rc1`, `.post1`) is left out."""
-    found = re.match(r"\d+(\.\d+)*", release)
+    found = re.match(r"[0-9]+(\.[0-9]+)*", release)
     return tuple(int(part) for part in found[0].split(".")) if found else ()
 
 

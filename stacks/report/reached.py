@@ -1,14 +1,12 @@
 """How machines that a person lists are reached, what they fetch from, and what stays on them."""
 
-import re
 import shlex
 from collections.abc import Iterator
-from typing import Any, Protocol
+from typing import Protocol
 
 from stacks.planning import FleetPlan
 
 _SSH = 22
-_ACCOUNT = re.compile(r"(?<=//)[^/@]*@")
 
 
 class Account(Protocol):
@@ -43,26 +41,13 @@ def sentences(plan: FleetPlan) -> Iterator[str]:
     if claims.jump:
         yield f"through the jump host {place(claims.jump)}{_key(claims.jump.identity)}"
     if claims.mirror:
-        yield f"wheels and checkpoint come from {without_account(claims.mirror)}"
+        yield f"wheels and checkpoint come from {claims.mirror}"
     yield f"`destroy` leaves {' and '.join(claims.keep) or 'nothing'} on them (machines.keep)"
 
 
 def place(there: Account) -> str:
     """Return an account on a machine: `root@10.20.0.11:22`."""
     return f"{there.user}@{there.address}:{there.port}"
-
-
-def without_account(url: str) -> str:
-    """Return a URL without the user and password that may stand in it."""
-    return _ACCOUNT.sub("", url)
-
-
-def shown(plan: FleetPlan) -> dict[str, Any]:
-    """Return the plan for programs, without a password that may stand in the mirror's URL."""
-    fields = plan.model_dump(mode="json")
-    if plan.claims and plan.claims.mirror:
-        fields["claims"]["mirror"] = without_account(plan.claims.mirror)
-    return fields
 
 
 def forwarding(plan: FleetPlan) -> str:

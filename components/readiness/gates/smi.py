@@ -164,6 +164,6 @@ def _word(element: ET.Element, path: str) -> str:
 
 def _mib(element: ET.Element, path: str) -> int:
     number, _, unit = _word(element, path).partition(" ")
-    if not number.isdecimal() or unit != "MiB":
+    if not (number.isascii() and number.isdecimal()) or unit != "MiB":
         raise NotUnderstood(f"says {path} is {_word(element, path)!r}, no number of MiB")
     return int(number)

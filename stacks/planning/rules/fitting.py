@@ -111,7 +111,7 @@ def _waits_for_the_weights(design: Design, _: Sized) -> Iterator[Finding]:
 
 
 def _is_number(value: str) -> bool:
-    return value.isdecimal() and len(value) <= _DIGITS
+    return value.isascii() and value.isdecimal() and len(value) <= _DIGITS
 
 
 def patience(design: Design) -> Reasoned | None:

@@ -107,7 +107,7 @@ def test_every_fault_of_every_file_is_told_at_once(folder: Path) -> None:
     (folder / "locks/cpu-1.2.3.lock").unlink()
     assert refusal(folder) == [
         "models/other.yaml: must be a mapping of keys; see the other files beside it",
-        "models/small.yaml: served_name: 3 is a whole number, but it must be text",
+        "models/small.yaml: served_name: 3 is a whole number, but it must be text in quotes",
         (
             "locks/cpu-1.2.3.lock: is missing from the catalog;"
             " restore the file or remove the entry that names it"

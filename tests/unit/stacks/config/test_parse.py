@@ -22,7 +22,7 @@ junk = st.recursive(
 )
 
 
-@pytest.mark.parametrize("case", cases("config/faults.yaml"))
+@pytest.mark.parametrize("case", [*cases("config/faults.yaml"), *cases("config/machines.yaml")])
 def test_every_fault_is_told_at_once(case: dict[str, Any]) -> None:
     with pytest.raises(ConfigError) as refusal:
         parse(fleet(case), SOURCE)

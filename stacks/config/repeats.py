@@ -1,0 +1,60 @@
+"""What stands twice in the list of machines, in whatever a person wrote. Pure."""
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from stacks.faults import shown
+from stacks.places import Location
+
+_ALONE: Final = {
+    "name": "one name each",
+    "address": "list each machine once",
+    "host_key": (
+        "these are two addresses of one machine, or machines of one image that nobody can tell apart: list "
+        "it once, or make new host keys there (`ssh-keygen -A`)"
+    ),
+    "place": "one machine stands there: write the tray of each",
+}
+
+
+def listed_twice(fleet: object) -> Iterator[tuple[Location, str]]:
+    """Yield where and what for every machine, device and word that stands in its list already."""
+    machines = fleet.get("machines") if isinstance(fleet, dict) else None
+    if not isinstance(machines, dict):
+        return
+    yield from _words(machines.get("keep"), ("machines", "keep"))
+    hosts = machines.get("hosts")
+    for index, host in enumerate(hosts if isinstance(hosts, list) else ()):
+        if isinstance(host, dict):
+            yield from _words(host.get("nics"), ("machines", "hosts", index, "nics"))
+    yield from _machines(hosts)
+
+
+def _machines(hosts: object) -> Iterator[tuple[Location, str]]:
+    for key, way_out in _ALONE.items():
+        first: dict[Any, int] = {}
+        for index, host in enumerate(hosts if isinstance(hosts, list) else ()):
+            value = _compared(host, key)
+            if value in first:
+                yield (
+                    ("machines", "hosts", index, key),
+                    f"{shown(value)} is that of machines.hosts[{first[value]}] too; {way_out}",
+                )
+            elif value:
+                first[value] = index
+
+
+def _compared(host: object, key: str) -> str:
+    value = host.get(key) if isinstance(host, dict) else None
+    if isinstance(value, dict):
+        rack, tray = value.get("rack"), value.get("tray")
+        return "" if rack is None or tray is None else f"rack {rack}, tray {tray}"
+    return " ".join(value.split()[:2]) if isinstance(value, str) else ""
+
+
+def _words(listed: object, at: Location) -> Iterator[tuple[Location, str]]:
+    words = listed if isinstance(listed, list) else []
+    for index, word in enumerate(words):
+        if isinstance(word, str) and word in words[:index]:
+            first = f"{at[-1]}[{words.index(word)}]"
+            yield (*at, index), f"{shown(word)} is that of {first} too; list each once, and drop this one"
