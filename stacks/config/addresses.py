@@ -4,15 +4,15 @@ import ipaddress
 import re
 from collections.abc import Iterator
 from typing import Annotated, Final
-from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, AnyHttpUrl, Field, ValidationError
 
 from stacks.places import Location
 
 _LABEL: Final = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9])?")
 _LONGEST_NAME: Final = 253
 _NUMBER: Final = re.compile(r"[0-9]+")
+_START: Final = re.compile("https?://[^/]")
 _UNTOLD: Final = re.compile("[@?]")
 _FORM: Final = "write http://SERVER or http://SERVER:PORT, with a path below if need be"
 
@@ -78,28 +78,23 @@ def _is_v6(text: str) -> bool:
 
 
 def _url(text: str) -> str:
+    if not _START.match(text):
+        raise ValueError(f"does not start with http:// or https:// and a server; {_FORM}")
     try:
-        why = _no_base(text)
-    except ValueError as error:  # of a port or of brackets, in the words of the library
-        raise ValueError(f"is no URL ({error}); {_FORM}") from None
+        why = _no_base(text, AnyHttpUrl(text))
+    except ValidationError as error:
+        raise ValueError(f"is no URL ({error.errors()[0]['ctx']['error']}); {_FORM}") from None
     if why:
         raise ValueError(f"{why}; {_FORM}")
     return text
 
 
-def _no_base(text: str) -> str | None:
-    """Return what is wrong with a base URL.
-
-    Raises:
-        ValueError: Its port is none.
-    """
-    url = urlsplit(text)
-    server, port = url.hostname, url.port
-    if not text.startswith(("http://", "https://")) or not server:
-        return "does not start with http:// or https:// and a server"
-    if "//" in url.path:
+def _no_base(text: str, url: AnyHttpUrl) -> str | None:
+    """Return what is wrong with a base URL."""
+    server = (url.host or "").strip("[]")
+    if "//" in text.partition("://")[2]:
         return "has // behind the server, as where a URL is pasted into another"
-    if url.netloc.endswith(":") or port == 0:
+    if url.port == 0 or text.partition("://")[2].partition("/")[0].endswith(":"):
         return "has no port from 1 to 65535 behind its colon"
     if "#" in text or " " in text:
         return "has a # or a blank, and paths are put behind it"

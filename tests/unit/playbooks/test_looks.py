@@ -91,8 +91,10 @@ def test_what_lies_on_a_disk_already_is_not_asked_for_again(tmp_path: Path) -> N
     there, begun, absent = (tmp_path / name for name in ("there", "begun", "absent"))
     there.mkdir()
     (there / ".verified").touch()
-    begun.mkdir()
-    (begun / "part").write_bytes(bytes(3 << 20))
+    fetched = tmp_path / "begun.part"
+    for folder, mib in ((begun, 1), (fetched, 2)):
+        folder.mkdir()
+        (folder / "file").write_bytes(bytes(mib << 20))
     assert [survey.still_to_come(each, 8) for each in (there, begun, absent)] == [0, 5, 8]
     (lack,) = survey.disk_lacks({str(there): 1 << 40, str(begun): (1 << 40) + 3, str(absent): 7})
     assert lack.startswith(f"the disk of {there} and {begun} and {tmp_path} has ")

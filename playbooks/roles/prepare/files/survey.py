@@ -85,10 +85,11 @@ def disk_lacks(brought: Mapping[str, int]) -> Iterator[str]:
 
 
 def still_to_come(folder: Path, mib: int) -> int:
-    """Return how much of a folder is not there yet, in MiB."""
+    """Return how much of a folder is not there yet, in MiB; a checkpoint that is fetched lies beside it."""
     if any((folder / marker).exists() for marker in COMPLETE):
         return 0
-    blocks = sum(path.lstat().st_blocks for path in folder.rglob("*"))
+    places = (folder, folder.with_name(f"{folder.name}.part"))
+    blocks = sum(path.lstat().st_blocks for place in places for path in place.rglob("*"))
     return max(mib - (blocks >> 11), 0)
 
 
