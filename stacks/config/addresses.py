@@ -65,9 +65,17 @@ def _server(text: str) -> str:
         raise ValueError(
             "is an IPv6 address, and the way to a jump host is IPv4; write its IPv4 address or name"
         )
-    if why := unfit(text):
+    if (why := unfit(text)) and not _is_own(text):
         raise ValueError(f"{why}; write the address or name by which the machine that runs `up` reaches it")
     return text
+
+
+def _is_own(server: str) -> bool:
+    """Return whether it is this machine, where a tunnel to the jump host may end."""
+    try:
+        return ipaddress.ip_address(server).is_loopback
+    except ValueError:
+        return server.lower() == "localhost"
 
 
 def _is_v6(text: str) -> bool:
