@@ -2,6 +2,7 @@
 
 from typing import Any, Final
 
+from stacks.planning import disks
 from stacks.planning.plan import FleetPlan
 
 ROLE: Final = "storage"
@@ -18,7 +19,11 @@ def packages(plan: FleetPlan) -> list[str]:
 def of_hosts(plan: FleetPlan) -> dict[str, dict[str, Any]]:
     """Return host name → variables of the role; only hosts that have storage of their own are there."""
     return {
-        host.name: {"storage_kind": host.checkpoints.kind, "storage_source": host.checkpoints.source}
+        host.name: {
+            "storage_kind": host.checkpoints.kind,
+            "storage_source": host.checkpoints.source,
+            "storage_mib": disks.checkpoint_mib(plan),
+        }
         for host in plan.hosts
         if host.checkpoints
     }

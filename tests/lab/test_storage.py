@@ -138,8 +138,9 @@ def test_a_disk_that_holds_data_is_never_touched(host: HostRecord, fleet: str) -
     reason = refusal(wished(host, fleet, "disk", "S0EXAMPLE0001"))
     assert "tray-0: disk S0EXAMPLE0001 (/dev/nvme0n1) has a gpt partition table (/dev/nvme0n1p1)" in reason
     assert "is in use on /home, and only an empty disk is formatted" in reason
-    assert "no disk there has the serial number S0OTHER; it has S0EXAMPLE0001 (/dev/nvme0n1)" in refusal(
-        wished(host, fleet, "disk", "S0OTHER")
+    assert (
+        "no disk there has the serial number S0OTHER; it has S0EXAMPLE0001 (/dev/nvme0n1, 1,099.5 GB)"
+        in refusal(wished(host, fleet, "disk", "S0OTHER"))
     )
 
 

@@ -35,7 +35,9 @@ def disk(facts: dict[str, Any]) -> dict[str, Any]:
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
 def test_what_is_done_with_a_disk(case: dict[str, Any]) -> None:
     nodes = [disk(facts) for facts in case["disks"]]
-    verdict = storage.judge(SERIAL, nodes, lambda _path, _size: case.get("clear", True))
+    verdict = storage.judge(
+        SERIAL, case.get("needed", 0), nodes, lambda _path, _size: case.get("clear", True)
+    )
     assert verdict["refusals"] == case.get("refusals", [])
     assert verdict["make"] == case.get("make", False)
 

@@ -1,7 +1,7 @@
 # ruff: noqa: INP001 - a program for the host, not part of a package
 """Say what lies on a disk that is to hold checkpoints, and whether it may be formatted.
 
-Usage: storage.py look SERIAL    (as `lsblk` prints it)
+Usage: storage.py look SERIAL MIB    (as `lsblk` prints it; what is to lie there)
 
 Prints JSON: `device`, `uuid` (of the file system that this role makes on that disk), `refusals` (why nothing
 is done to it, as clauses), and `make` (whether it is empty, so that a file system is to be made).
@@ -20,27 +20,30 @@ LABEL = "rackstack"  # xfs has room for 12 characters
 SPACE = uuid.UUID("5d0a1f5e-6d1b-4c0e-9a53-0f4f6f0f7a11")
 PLACE = "/var/lib/rackstack/checkpoints"
 EDGE = 1 << 20  # bytes at either end, where partition tables, RAID and LVM keep their own
-COLUMNS = "NAME,PATH,TYPE,SERIAL,SIZE,RO,FSTYPE,LABEL,UUID,PTTYPE,MOUNTPOINTS"
+COLUMNS = "NAME,PATH,TYPE,SERIAL,MODEL,SIZE,RO,FSTYPE,LABEL,UUID,PTTYPE,MOUNTPOINTS"
 PATIENCE = 60.0  # seconds; a disk that fails can keep a question for long
 
 Node = Mapping[str, Any]
 
 
-def main(action: str, serial: str) -> None:
+def main(action: str, serial: str, mib: str) -> None:
     """Print the look."""
     del action
     try:
-        answer = judge(serial, devices(), clear)
+        answer = judge(serial, int(mib) << 20, devices(), clear)
     except (OSError, subprocess.SubprocessError, ValueError) as error:
         answer = verdict("", serial, [f"what it has of disks cannot be read ({error}): run `lsblk` there"])
     sys.stdout.write(json.dumps(answer))
 
 
-def judge(serial: str, nodes: Sequence[Node], is_clear: Callable[[str, int], bool]) -> dict[str, Any]:
+def judge(
+    serial: str, needed: int, nodes: Sequence[Node], is_clear: Callable[[str, int], bool]
+) -> dict[str, Any]:
     """Return what is to be done with a disk.
 
     Args:
         serial: Its serial number.
+        needed: Bytes that are to lie there.
         nodes: `blockdevices` of `lsblk --json`.
         is_clear: Whether both ends of a device (path, bytes) hold zeros alone; asked last.
     """
@@ -52,7 +55,7 @@ def judge(serial: str, nodes: Sequence[Node], is_clear: Callable[[str, int], boo
     path = str(disk["path"])
     if is_ours(disk, serial):
         return verdict(path, serial, mounted_elsewhere(disk, serial))
-    refusals = list(held(disk, serial))
+    refusals = [*held(disk, serial), *too_small(disk, serial, needed)]
     if not refusals and not is_clear(path, int(disk["size"])):
         refusals = [f"disk {serial} ({path}) has data in its first or last MiB, {way_out(path)}"]
     return verdict(path, serial, refusals, make=not refusals)
@@ -76,11 +79,37 @@ def not_one(serial: str, found: Sequence[Node], disks: Sequence[Node]) -> str:
             f"serial number {serial} is that of {paths}, and one disk is to be formatted: those are two ways "
             "to one disk, or a number that its maker gave twice; name another disk in machines.storage.disk"
         )
-    known = ", ".join(f"{each.get('serial') or 'none'} ({each['path']})" for each in disks) or "no disk"
-    return (
-        f"no disk there has the serial number {serial}; it has {known}: write one of these in "
-        "machines.storage.disk, or in `disk` of that machine"
-    )
+    if known := ", ".join(described(each) for each in disks if could_be_meant(each)):
+        way_out = f"it has {known}: write one of these in machines.storage.disk, or in `disk` of that machine"
+    else:
+        way_out = "no disk there shows any: name a path or an export in machines.storage instead"
+    return f"no disk there has the serial number {serial}; {way_out}"
+
+
+def could_be_meant(disk: Node) -> bool:
+    """Return whether a disk has a number to write down and room; zram and empty slots do not."""
+    return bool(str(disk.get("serial") or "").strip()) and int(disk.get("size") or 0) > 0
+
+
+def described(disk: Node) -> str:
+    """Return how a person tells a disk: by number, path, size and model."""
+    model = str(disk.get("model") or "").strip()
+    facts = filter(None, (str(disk["path"]), gb(int(disk["size"])), model))
+    return f"{str(disk['serial']).strip()} ({', '.join(facts)})"
+
+
+def gb(size: int) -> str:
+    """Return a size as disks are sold."""
+    return f"{size / 1e9:,.1f} GB"
+
+
+def too_small(disk: Node, serial: str, needed: int) -> Iterator[str]:
+    """Yield a clause about a disk that what is to lie there does not fit on, whatever is on it."""
+    if int(disk["size"]) < needed:
+        yield (
+            f"disk {serial} ({disk['path']}) has {gb(int(disk['size']))}, and the checkpoint takes "
+            f"{gb(needed)}: name a larger one in machines.storage.disk"
+        )
 
 
 def is_ours(disk: Node, serial: str) -> bool:

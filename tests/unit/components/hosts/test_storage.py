@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from components.hosts import storage
+from stacks.planning.disks import checkpoint_mib
 from tests.factories.hosts import KEY, KEY2
 from tests.factories.stacks import planned
 
@@ -28,7 +29,8 @@ def test_every_host_mounts_what_the_stack_names(
     wanted: dict[str, Any], found: dict[str, str], packages: list[str]
 ) -> None:
     plan = planned("kimi-k3-gb300", {"machines.storage": wanted, "machines.hosts": HOSTS[:1]})
-    assert storage.of_hosts(plan) == {"tray-0": found, "tray-1": found}
+    of_each = found | {"storage_mib": checkpoint_mib(plan)}
+    assert storage.of_hosts(plan) == {"tray-0": of_each, "tray-1": of_each}
     assert storage.packages(plan) == packages
 
 
