@@ -196,6 +196,22 @@ def test_a_full_disk_is_not_blamed_on_the_mirror(
     assert [begin for sent, begin in mirror.sent if sent == name] == ["bytes=0-"]
 
 
+@pytest.mark.parametrize(
+    ("code", "way_out"),
+    [
+        (errno.EDQUOT, "free some space there"),
+        (errno.ENOLCK, "let its NFS server give locks, as NFSv4 does"),
+        (errno.EIO, "mend its disk"),
+    ],
+)
+def test_what_a_disk_refuses_has_its_own_way_out(code: int, way_out: str) -> None:
+    with pytest.raises(fetch.FetchError) as told, fetch.stored("/there"):
+        raise OSError(code, os.strerror(code))
+    assert str(told.value) == (
+        f"/there cannot be stored on this host ({os.strerror(code)}): {way_out}, then run again"
+    )
+
+
 def test_what_the_disk_refuses_ends_the_program_at_once_with_one_sentence(
     manifest: Path, home: Path, mirror: Mirror
 ) -> None:

@@ -40,6 +40,12 @@ ATTEMPTS = 5  # connections that break off, per file, without one byte of progre
 PAUSE = 1.0  # seconds after the first of them, then twice as many each time: a mirror may be starting
 # What a mirror says of a file now, not for good; all from 500 on are such too.
 TRANSIENT = {HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_EARLY, HTTPStatus.TOO_MANY_REQUESTS}
+FREE = "free some space there"
+WAYS_OUT = {
+    errno.ENOSPC: FREE,
+    errno.EDQUOT: FREE,
+    errno.ENOLCK: "let its NFS server give locks, as NFSv4 does",
+}
 
 
 class FetchError(Exception):
@@ -334,7 +340,7 @@ def stored(path: Path | str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        way_out = "free some space there" if error.errno in (errno.ENOSPC, errno.EDQUOT) else "mend its disk"
+        way_out = WAYS_OUT.get(error.errno or 0, "mend its disk")
         raise FetchError(
             f"{error.filename or path} cannot be stored on this host ({error.strerror or error}):"
             f" {way_out}, then run again"
