@@ -200,7 +200,9 @@ def main() -> int:
 def _mirror(name: str, above: Path | None) -> None:
     engines_known = catalog.load().engines
     if name not in engines_known:
-        raise Refusal(f"{name}: is no engine of the catalog; {nearest(name, list(engines_known))}")
+        raise Refusal(
+            f"ENGINE={name}: there is no such engine in the catalog; {nearest(name, list(engines_known))}"
+        )
     engine = engines_known[name]
     for arch, lock in engine.locks.items():
         if not isinstance(lock, Lock):

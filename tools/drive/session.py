@@ -31,7 +31,7 @@ class Session(Stack):
         known = sorted(path.name.split(".", 1)[1][: -len(".yaml")] for path in _stack_files())
         if stack not in known:
             raise Refusal(
-                f"STACK={stack}: there is no {self.committed.name} in stacks/; {nearest(stack, known)}; "
+                f"STACK={stack}: there is no Pulumi.{stack}.yaml in stacks/; {nearest(stack, known)}; "
                 "or write the file"
             )
         self.copy = places.STATE / self.committed.name

@@ -171,7 +171,7 @@ def test_two_at_once_are_refused(lock: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("vllm-0.33.0", "vllm-0.33.0: is no engine of the catalog; "),
+        ("vllm-0.33.0", "ENGINE=vllm-0.33.0: there is no such engine in the catalog; "),
         ("vllm-0.33.0-rocm", "vllm-0.33.0-rocm: its x86_64 lock is not pinned ("),
     ],
 )
