@@ -13,7 +13,8 @@ from stacks.places import Location
 from stacks.values import Value
 
 _PLACES: Final = ("path", "disk", "nfs")
-_OF_THE_KERNEL: Final = ("/proc", "/dev", "/sys", "/run")
+_EMPTIED: Final = ("/proc", "/dev", "/sys", "/run", "/var/run", "/tmp")  # noqa: S108 - none is written to
+_OURS: Final = "/var/lib/rackstack"
 _PATH: Final = re.compile(r"/[A-Za-z0-9._/-]*")
 _SERIAL: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._:-]{0,99}")
 
@@ -23,11 +24,17 @@ def _path(text: str) -> str:
         raise ValueError(why)
     if text == "/":
         raise ValueError("is the disk of the system, which is taken without a word; leave it out")
-    if text.startswith(tuple(f"{each}/" for each in _OF_THE_KERNEL)) or text in _OF_THE_KERNEL:
+    if _is_below(text, *_EMPTIED):
         raise ValueError(
-            f"lies in what is empty after a boot ({', '.join(_OF_THE_KERNEL)}); write a folder on a disk"
+            f"lies in what is empty after a boot ({', '.join(_EMPTIED)}); write a folder on a disk"
         )
+    if _is_below(text, _OURS):
+        raise ValueError(f"lies in {_OURS}, where it is to be mounted itself; write a folder elsewhere")
     return text
+
+
+def _is_below(path: str, *folders: str) -> bool:
+    return any(f"{path}/".startswith(f"{folder}/") for folder in folders)
 
 
 def _odd(path: str) -> str | None:
