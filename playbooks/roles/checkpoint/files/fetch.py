@@ -40,12 +40,8 @@ ATTEMPTS = 5  # connections that break off, per file, without one byte of progre
 PAUSE = 1.0  # seconds after the first of them, then twice as many each time: a mirror may be starting
 # What a mirror says of a file now, not for good; all from 500 on are such too.
 TRANSIENT = {HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_EARLY, HTTPStatus.TOO_MANY_REQUESTS}
-FREE = "free some space there"
-WAYS_OUT = {
-    errno.ENOSPC: FREE,
-    errno.EDQUOT: FREE,
-    errno.ENOLCK: "let its NFS server give locks, as NFSv4 does",
-}
+WAYS_OUT = dict.fromkeys((errno.ENOSPC, errno.EDQUOT), "free some space there")
+WAYS_OUT[errno.ENOLCK] = "let its NFS server give locks, as NFSv4 does"
 
 
 class FetchError(Exception):
