@@ -32,6 +32,13 @@ class Place(NamedTuple):
     unions: tuple[Location, ...]
 
 
+def written(tree: object, at: Location) -> object:
+    """Return what stands at a place below mappings, in whatever a person wrote; None where nothing does."""
+    for key in at:
+        tree = tree.get(key) if isinstance(tree, dict) else None
+    return tree
+
+
 def place(model: type[BaseModel], at: Location, *, in_file: bool = True) -> Place:
     """Return the place of a location in a file, or of one that pydantic names."""
     here = Place((), model, None, None, ())

@@ -7,7 +7,7 @@ from typing import Annotated, Final
 
 from pydantic import AfterValidator, AnyHttpUrl, Field, ValidationError
 
-from stacks.places import Location
+from stacks.places import Location, written
 
 _LABEL: Final = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9])?")
 _LONGEST_NAME: Final = 253
@@ -112,8 +112,7 @@ def _no_base(text: str, url: AnyHttpUrl) -> str | None:
 
 def untold(fleet: object) -> Iterator[tuple[Location, str]]:
     """Yield where and what for a mirror whose URL may hold a secret, in whatever a person wrote."""
-    machines = fleet.get("machines") if isinstance(fleet, dict) else None
-    mirror = machines.get("mirror") if isinstance(machines, dict) else None
+    mirror = written(fleet, ("machines", "mirror"))
     if isinstance(mirror, str) and _UNTOLD.search(mirror):
         sentence = (
             "the value there (not shown) has an @ or a ?, so that a password or token may stand in it, and "

@@ -11,7 +11,7 @@ from stacks.config.repeats import listed_twice
 from stacks.config.storage import two_places
 from stacks.errors import ConfigError
 from stacks.faults import described, dotted, explain, field_at, shown
-from stacks.places import Location
+from stacks.places import Location, written
 
 KEY = "rackstack:fleet"
 _PINS: tuple[Location, ...] = (
@@ -117,16 +117,10 @@ def _texts(value: object, at: Location) -> Iterator[tuple[Location, str]]:
 
 def _floating(fleet: object) -> Iterator[tuple[Location, str]]:
     for at in _PINS:
-        value = _value(fleet, at)
+        value = written(fleet, at)
         if isinstance(value, str) and _FLOATING.search(value):
             yield at, f"{shown(value)} floats: tomorrow it is another; write an exact {_pin(at)}"
 
 
 def _pin(at: Location) -> str:
     return "revision" if at[0] == "flags" else described(field_at(FleetConfig, at))
-
-
-def _value(tree: object, at: Location) -> object:
-    for key in at:
-        tree = tree.get(key) if isinstance(tree, dict) else None
-    return tree

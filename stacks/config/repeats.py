@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from stacks.faults import shown
-from stacks.places import Location
+from stacks.places import Location, written
 
 _ALONE: Final = {
     "name": "one name each",
@@ -19,21 +19,18 @@ _ALONE: Final = {
 
 def listed_twice(fleet: object) -> Iterator[tuple[Location, str]]:
     """Yield where and what for every machine, device and word that stands in its list already."""
-    machines = fleet.get("machines") if isinstance(fleet, dict) else None
-    if not isinstance(machines, dict):
-        return
-    yield from _words(machines.get("keep"), ("machines", "keep"))
-    hosts = machines.get("hosts")
-    for index, host in enumerate(hosts if isinstance(hosts, list) else ()):
-        if isinstance(host, dict):
-            yield from _words(host.get("nics"), ("machines", "hosts", index, "nics"))
+    yield from _words(written(fleet, ("machines", "keep")), ("machines", "keep"))
+    listed = written(fleet, ("machines", "hosts"))
+    hosts = listed if isinstance(listed, list) else []
+    for index, host in enumerate(hosts):
+        yield from _words(written(host, ("nics",)), ("machines", "hosts", index, "nics"))
     yield from _machines(hosts)
 
 
-def _machines(hosts: object) -> Iterator[tuple[Location, str]]:
+def _machines(hosts: list[Any]) -> Iterator[tuple[Location, str]]:
     for key, way_out in _ALONE.items():
         first: dict[Any, int] = {}
-        for index, host in enumerate(hosts if isinstance(hosts, list) else ()):
+        for index, host in enumerate(hosts):
             value = _compared(host, key)
             if value in first:
                 yield (
@@ -45,7 +42,7 @@ def _machines(hosts: object) -> Iterator[tuple[Location, str]]:
 
 
 def _compared(host: object, key: str) -> str:
-    value = host.get(key) if isinstance(host, dict) else None
+    value = written(host, (key,))
     if isinstance(value, dict):
         rack, tray = value.get("rack"), value.get("tray")
         return "" if rack is None or tray is None else f"rack {rack}, tray {tray}"

@@ -9,7 +9,7 @@ from pydantic import AfterValidator, Field
 
 from stacks.config.addresses import unfit
 from stacks.config.quantities import Speed
-from stacks.places import Location
+from stacks.places import Location, written
 from stacks.values import Value
 
 _PLACES: Final = ("path", "disk", "nfs")
@@ -106,11 +106,8 @@ class Storage(Value):
 
 def two_places(fleet: object) -> Iterator[tuple[Location, str]]:
     """Yield where and what for every place of checkpoints that another one excludes."""
-    machines = fleet.get("machines") if isinstance(fleet, dict) else None
-    if not isinstance(machines, dict):
-        return
-    storage, hosts = machines.get("storage"), machines.get("hosts")
-    given = [key for key in _PLACES if isinstance(storage, dict) and storage.get(key)]
+    given = [key for key in _PLACES if written(fleet, ("machines", "storage", key))]
+    hosts = written(fleet, ("machines", "hosts"))
     for key in given[1:]:
         yield (
             ("machines", "storage", key),
@@ -118,7 +115,7 @@ def two_places(fleet: object) -> Iterator[tuple[Location, str]]:
         )
     other = next((key for key in given if key != "disk"), None)
     for index, host in enumerate(hosts if other and isinstance(hosts, list) else ()):
-        if isinstance(host, dict) and host.get("disk"):
+        if written(host, ("disk",)):
             yield (
                 ("machines", "hosts", index, "disk"),
                 f"stands beside machines.storage.{other}, and checkpoints lie in one place: drop one of them",
