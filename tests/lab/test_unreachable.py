@@ -120,7 +120,9 @@ def test_a_stage_begins_nowhere_while_one_is_unreachable(
     assert re.fullmatch(said, seen.drift["tray-1"]["host"])
     assert run.said == []
     assert on(idle, HALF_DONE) == ""
-    settle(inputs)
+    again = FakeRun()
+    settle(inputs, again)
+    assert [told for told in again.said if re.search(r" [1-9]\d* changed", told)] == []
 
 
 @pytest.mark.parametrize("middle", MIDDLE)
