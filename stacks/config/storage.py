@@ -13,8 +13,18 @@ from stacks.places import Location, written
 from stacks.values import Value
 
 _PLACES: Final = ("path", "disk", "nfs")
-_EMPTIED: Final = ("/proc", "/dev", "/sys", "/run", "/var/run", "/tmp")  # noqa: S108 - none is written to
+_EMPTIED: Final = (
+    "/proc",
+    "/dev",
+    "/sys",
+    "/run",
+    "/var/run",
+    "/var/lock",
+    "/tmp",  # noqa: S108 - none is written to
+)
 _OURS: Final = "/var/lib/rackstack"
+_REMOVED: Final = ("/opt/rackstack", "/var/cache/rackstack", "/etc/rackstack")
+"""What `destroy` takes from a host as a whole (playbooks/roles/prepare/tasks/remove.yml)."""
 _PATH: Final = re.compile(r"/[A-Za-z0-9._/-]*")
 _SERIAL: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._:-]{0,99}")
 
@@ -30,6 +40,10 @@ def _path(text: str) -> str:
         )
     if _is_below(text, _OURS):
         raise ValueError(f"lies in {_OURS}, where it is to be mounted itself; write a folder elsewhere")
+    if _is_below(text, *_REMOVED):
+        raise ValueError(
+            f"lies in what `destroy` removes whole ({', '.join(_REMOVED)}); write a folder elsewhere"
+        )
     return text
 
 
