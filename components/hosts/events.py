@@ -207,11 +207,11 @@ def _silence(said: str) -> str:
 
 
 def _grouped(reasons: Mapping[str, str]) -> list[str]:
-    """Return `host, host: reason` sentences, one per different reason, in order."""
+    """Return `host, host: reason` sentences, one per different reason, hosts by name."""
     groups: dict[str, list[str]] = {}
     for host, reason in reasons.items():
         groups.setdefault(reason.removeprefix(f"{host}: "), []).append(host)
-    return [f"{', '.join(hosts)}: {reason}" for reason, hosts in groups.items()]
+    return [f"{', '.join(sorted(hosts))}: {reason}" for reason, hosts in groups.items()]
 
 
 def _last_line(text: str) -> str:
