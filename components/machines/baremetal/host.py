@@ -162,7 +162,7 @@ def _hold(inputs: HostInputs, facts: Facts, standing: Standing, now: float) -> H
 def _clear(inputs: HostInputs, facts: Facts, made: HostOutputs, run: Run) -> None:
     """Take back what a fleet that is gone set up on the machine, if any of it is there still."""
     gone = inputs.take_over
-    if gone not in facts.fleets:
+    if not _is_left(inputs, facts):
         return
     from components.hosts.playbook import take_back  # noqa: PLC0415 -- only a machine taken over needs it
 
@@ -173,11 +173,16 @@ def _clear(inputs: HostInputs, facts: Facts, made: HostOutputs, run: Run) -> Non
         raise Incomplete([f"{called(inputs)}: what fleet {gone} left does not go: {error}"], made) from None
 
 
+def _is_left(inputs: HostInputs, facts: Facts) -> bool:
+    """Say whether something of the fleet that is gone is there; the machine's own fleet is not gone."""
+    return inputs.take_over in facts.fleets and inputs.take_over != inputs.fleet
+
+
 def _drift(inputs: HostInputs, facts: Facts, held: Lease, now: float) -> Drift:
     found = verdict.lacks(facts, inputs, now)
     if said := lease.ending(held, now):
         found["lease"] = said
-    if inputs.take_over in facts.fleets:
+    if _is_left(inputs, facts):
         found["take_over"] = f"what fleet {inputs.take_over} set up there is not taken away yet"
     return {inputs.name: found} if found else {}
 

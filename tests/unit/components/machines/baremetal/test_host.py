@@ -107,6 +107,18 @@ def test_a_machine_is_taken_over_from_a_fleet_that_is_named_as_gone(
     assert machine.lease["incarnation"] == made.incarnation != "i1"
 
 
+def test_a_line_that_names_the_fleet_itself_takes_nothing_away(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cleared: list[str] = []
+    monkeypatch.setattr(playbook, "take_back", lambda fleet, *_: cleared.append(fleet))
+    own = claim(take_over="f-000000")
+    machine.fleets = ["f-000000"]
+    made = Host().create(own, FakeRun())
+    assert drift(own, Host().update(own, own, made, FakeRun())) == {}
+    assert cleared == []
+
+
 def test_what_a_gone_fleet_left_and_does_not_go_leaves_the_claim_unwell(
     machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
