@@ -81,6 +81,8 @@ def test_congestion_notification_is_unknown_where_the_driver_does_not_tell(tmp_p
     assert look.ecn("eth0", 3) == "on"
     (tmp_path / "net/eth0/ecn/roce_rp/enable/3").write_text("0\n")
     assert look.ecn("eth0", 3) == "off"
+    (tmp_path / "net/eth0/ecn/roce_np/enable/3").unlink()
+    assert look.ecn("eth0", 3) == "off"
 
 
 @pytest.mark.usefixtures("host")

@@ -94,7 +94,7 @@ def ecn(device: str, priority: int) -> str:
     """Return whether both ends of congestion notification are on."""
     paths = [NET / device / "ecn" / end / "enable" / str(priority) for end in ("roce_np", "roce_rp")]
     values = {read(path) for path in paths}
-    return "unknown" if "" in values else "on" if values == {"1"} else "off"
+    return "on" if values == {"1"} else "unknown" if values <= {"", "1"} else "off"
 
 
 def interface(adapter: str) -> str:
