@@ -115,9 +115,7 @@ class Playbook(Kind[PlaybookInputs, PlaybookOutputs]):
         self, old: PlaybookInputs, new: PlaybookInputs, outputs: PlaybookOutputs, run: Run
     ) -> PlaybookOutputs:
         """Undo the hosts that leave, then run the playbook on all that stay or come."""
-        staying = {host.name for host in new.hosts}
-        leaving = [host for host in old.hosts if host.name not in staying]
-        _undo(old, outputs, leaving, run)
+        _undo(old, outputs, _leaving(old.hosts, new.hosts), run)
         made = outputs.model_copy(update={"run": _new_run(outputs.incarnation), "facts": {}})
         return _perform(new, made, run)
 
@@ -130,6 +128,16 @@ class Playbook(Kind[PlaybookInputs, PlaybookOutputs]):
         from components import bundles  # noqa: PLC0415 -- only a failure needs it
 
         return bundles.write(inputs.fleet, inputs.playbook, inputs.hosts, found, clean)
+
+
+def _leaving(old: Sequence[HostRecord], new: Sequence[HostRecord]) -> list[HostRecord]:
+    """Return the hosts whose name has gone, or is another machine's now: elsewhere, with another key."""
+    now = {host.name: _signs(host) for host in new}
+    return [host for host in old if not _signs(host) & now.get(host.name, set())]
+
+
+def _signs(host: HostRecord) -> set[str]:
+    return {f"{host.address} port {host.port}", host.host_key}
 
 
 def _perform(inputs: PlaybookInputs, made: PlaybookOutputs, run: Run) -> PlaybookOutputs:

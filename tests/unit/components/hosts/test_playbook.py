@@ -13,7 +13,7 @@ from components.hosts import runs, ssh
 from components.hosts.events import RunVerdict
 from components.hosts.playbook import Playbook, PlaybookInputs, PlaybookOutputs
 from stacks.errors import Incomplete, Refusal, Unreachable
-from tests.factories.hosts import host
+from tests.factories.hosts import KEY2, host
 from tests.factories.run import FakeRun
 
 if TYPE_CHECKING:
@@ -162,6 +162,27 @@ def test_hosts_that_leave_are_undone_first(world: World) -> None:
     world.markers["b"] = _marker("i.1")
     Playbook().update(_inputs("a", "b"), _inputs("a"), OUTPUTS, FakeRun())
     assert world.ran == [("serve.undo.yml", ["b"]), ("serve.yml", ["a"])]
+
+
+@pytest.mark.parametrize(
+    ("changed", "undone"),
+    [
+        ({"address": "192.0.2.9", "host_key": KEY2}, True),
+        ({"address": "192.0.2.9"}, False),
+        ({"host_key": KEY2}, False),
+    ],
+    ids=["another machine", "it has moved", "it was set up anew"],
+)
+def test_a_machine_whose_name_another_one_gets_is_undone_first(
+    world: World, changed: dict[str, str], *, undone: bool
+) -> None:
+    world.markers["b"] = _marker("i.1")
+    other = _inputs("a", "b").model_copy(update={"hosts": [host("a"), host("b", **changed)]})
+    Playbook().update(_inputs("a", "b"), other, OUTPUTS, FakeRun())
+    assert world.ran == [*([("serve.undo.yml", ["b"])] if undone else []), ("serve.yml", ["a", "b"])]
+    assert [each.address for order in world.orders[:1] for each in order.hosts][-1] == (
+        "127.0.0.1" if undone else other.hosts[1].address
+    )
 
 
 def test_a_host_that_leaves_and_does_not_answer_is_named_and_not_waited_for(world: World) -> None:
