@@ -27,7 +27,8 @@ class Left:
     Attributes:
         host: The machine.
         leased: Whether it holds it.
-        folder: Whether its folder is there, and with it what it set up.
+        folder: Whether its folder is there, and with it what it set up; of no interest where another fleet
+            holds the machine, which takes it away itself (`take_over`).
         silent: Why the machine could not be asked; empty where it could.
     """
 
@@ -86,4 +87,7 @@ def _left(fleet: str, host: HostRecord) -> Left:
         return Left(host, silent=(answer.err.strip().splitlines() or ["it said nothing"])[-1])
     found, text = answer.out.split(markers.SEPARATOR, 1)
     held = lease.read(text)
-    return Left(host, leased=held is not None and held.fleet == fleet, folder=bool(found.strip()))
+    leased = held is not None and held.fleet == fleet
+    # A lease that cannot be read may be anybody's.
+    ours = leased or not text.strip()
+    return Left(host, leased=leased, folder=ours and bool(found.strip()))
