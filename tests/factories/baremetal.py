@@ -20,6 +20,18 @@ if TYPE_CHECKING:
 
     from components.hosts.record import HostRecord
 
+ADDRESS = "10.0.0.1"
+OTHER = {
+    "fleet": "other-3fa2c1",
+    "name": "node-0",
+    "owner": "ann@ops",
+    "since": "2026-11-20T08:00:00Z",
+    "until": "2026-12-04T08:00:00Z",
+    "incarnation": "i1",
+    "machine": f"id-of-{ADDRESS}",
+}
+"""The lease of another fleet."""
+
 
 @dataclass
 class Machine:
@@ -108,7 +120,7 @@ class World:
         return machine.run(command, stdin, self.patch, self.capsys)
 
 
-def claim(name: str = "node-0", address: str = "10.0.0.1", **changed: Any) -> HostInputs:
+def claim(name: str = "node-0", address: str = ADDRESS, **changed: Any) -> HostInputs:
     """Return what a machine without accelerators is claimed with."""
     fields: dict[str, Any] = {
         "fleet": "f-000000",

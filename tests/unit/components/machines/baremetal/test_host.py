@@ -2,56 +2,24 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from components.hosts import playbook, ssh
-from components.hosts.record import Contact
 from components.machines.baremetal.host import Host, HostOutputs
-from components.machines.baremetal.strays import BareMetal
 from stacks.errors import Incomplete, Refusal, Unreachable
-from tests.factories.baremetal import World, claim
+from tests.factories.baremetal import ADDRESS, OTHER, claim
 from tests.factories.run import FakeRun
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from components.machines.baremetal.host import HostInputs
-    from tests.factories.baremetal import Machine
-
-ADDRESS = "10.0.0.1"
-OTHER = {
-    "fleet": "other-3fa2c1",
-    "name": "node-0",
-    "owner": "ann@ops",
-    "since": "2026-11-20T08:00:00Z",
-    "until": "2026-12-04T08:00:00Z",
-    "incarnation": "i1",
-    "machine": f"id-of-{ADDRESS}",
-}
-
-
-@pytest.fixture
-def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> World:
-    made = World(tmp_path, monkeypatch, capsys)
-    monkeypatch.setattr(ssh, "run", made.run)
-    return made
-
-
-@pytest.fixture
-def machine(world: World) -> Machine:
-    return world.add(ADDRESS, time.time())
+    from tests.factories.baremetal import Machine, World
 
 
 def drift(inputs: HostInputs, outputs: HostOutputs) -> Any:
     seen = Host().read(inputs, outputs, FakeRun())
     return seen and seen.drift
-
-
-def contact(inputs: HostInputs) -> Contact:
-    return Contact(**{name: getattr(inputs, name) for name in Contact.model_fields})
 
 
 def test_a_machine_is_claimed_adopted_and_given_back(machine: Machine) -> None:
@@ -246,31 +214,3 @@ def test_nothing_is_claimed_after_a_stop(machine: Machine) -> None:
     with pytest.raises(Refusal, match="stopped before"):
         Host().create(claim(), run)
     assert machine.lease is None
-
-
-def test_strays_are_listed_with_the_machines_that_cannot_be_asked(
-    world: World, machine: Machine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    second, third = world.add("10.0.0.2", time.time()), world.add("10.0.0.3", time.time())
-    hosts = [contact(claim(f"node-{index}", address)) for index, address in enumerate(world.machines)]
-    assert BareMetal().list_things("f-000000", hosts) == []
-    Host().create(claim(), FakeRun())
-    machine.fleets = ["f-000000"]
-    second.write(OTHER)
-    third.answers = False
-    assert BareMetal().list_things("f-000000", hosts) == [
-        "what it set up on node-0 (10.0.0.1), with /var/lib/rackstack/f-000000",
-        "the lease /var/lib/rackstack-lease of node-0 (10.0.0.1)",
-        "maybe the lease of node-2 (10.0.0.3), which cannot be asked (host node-2 did not answer over SSH)",
-    ]
-    cleared: list[list[str]] = []
-    monkeypatch.setattr(
-        playbook, "take_back", lambda _, hosts, __: cleared.append([each.name for each in hosts])
-    )
-    BareMetal().remove_strays("f-000000", hosts, FakeRun())
-    assert cleared == [["node-0"]]
-    assert (machine.lease, second.lease) == (None, OTHER)
-
-
-def test_no_machines_have_no_strays() -> None:
-    assert BareMetal().list_things("f-000000", []) == []

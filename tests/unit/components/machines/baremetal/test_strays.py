@@ -1,65 +1,90 @@
-"""What a fleet left on machines, as those tell it; a stand-in answers for them."""
+"""What a fleet left on machines, as those tell it; the machines are stand-ins here."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import time
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from components.hosts import markers, playbook, ssh
-from components.machines.baremetal import asking
-from components.machines.baremetal.lease import Lease
+from components.hosts import playbook
+from components.hosts.record import Contact
+from components.machines.baremetal.host import Host
 from components.machines.baremetal.strays import BareMetal
-from tests.factories.hosts import host
+from tests.factories.baremetal import OTHER, claim
 from tests.factories.run import FakeRun
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from components.hosts.record import HostRecord
+    from components.machines.baremetal.host import HostInputs
+    from tests.factories.baremetal import Machine, World
 
-FLEET = "f-000000"
-FOLDER = f"/var/lib/rackstack/{FLEET}\n"
+OWN = OTHER | {"fleet": "f-000000"}
 
 
-def held_by(fleet: str) -> str:
-    """Return a lease as a machine shows it."""
-    return Lease(
-        fleet=fleet,
-        name="a",
-        owner="ops@desk",
-        since="2026-12-01T00:00:00Z",
-        until="2026-12-08T00:00:00Z",
-        incarnation="i",
-        machine="m",
-    ).model_dump_json()
+@pytest.fixture
+def cleared(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """Return the machines of each way back, none of which is taken."""
+    taken: list[list[str]] = []
+
+    def take_back(fleet: str, hosts: Sequence[HostRecord], _: object) -> None:
+        assert fleet == "f-000000"
+        taken.append([each.name for each in hosts])
+
+    monkeypatch.setattr(playbook, "take_back", take_back)
+    return taken
+
+
+def contact(inputs: HostInputs) -> Contact:
+    return Contact(**{name: getattr(inputs, name) for name in Contact.model_fields})
+
+
+def test_strays_are_listed_with_the_machines_that_cannot_be_asked(
+    world: World, machine: Machine, cleared: list[list[str]]
+) -> None:
+    second, third = world.add("10.0.0.2", time.time()), world.add("10.0.0.3", time.time())
+    hosts = [contact(claim(f"node-{index}", address)) for index, address in enumerate(world.machines)]
+    assert BareMetal().list_things("f-000000", hosts) == []
+    Host().create(claim(), FakeRun())
+    machine.fleets = ["f-000000"]
+    second.write(OTHER)
+    third.answers = False
+    assert BareMetal().list_things("f-000000", hosts) == [
+        "what it set up on node-0 (10.0.0.1), with /var/lib/rackstack/f-000000",
+        "the lease /var/lib/rackstack-lease of node-0 (10.0.0.1)",
+        "maybe the lease of node-2 (10.0.0.3), which cannot be asked (host node-2 did not answer over SSH)",
+    ]
+    BareMetal().remove_strays("f-000000", hosts, FakeRun())
+    assert cleared == [["node-0"]]
+    assert (machine.lease, second.lease) == (None, OTHER)
+
+
+def test_no_machines_have_no_strays() -> None:
+    assert BareMetal().list_things("f-000000", []) == []
 
 
 @pytest.mark.parametrize(
-    ("lease", "taken", "given", "things"),
+    ("lease", "things"),
     [
-        (held_by(FLEET), ["a"], ["a"], 2),
-        ("", ["a"], [], 1),
-        (held_by("other-3fa2c1"), [], [], 0),
-        ("no lease", [], [], 0),
+        (OWN, 2),
+        (None, 1),
+        (OTHER, 0),
+        ({"no": "lease"}, 0),
     ],
     ids=["its own", "nobody's", "another fleet's", "one that cannot be read"],
 )
 def test_only_a_machine_that_no_other_fleet_holds_is_cleared(
-    lease: str, taken: list[str], given: list[str], things: int, monkeypatch: pytest.MonkeyPatch
+    lease: dict[str, Any] | None,
+    things: int,
+    machine: Machine,
+    cleared: list[list[str]],
 ) -> None:
-    answer = ssh.Answer(0, f"{FOLDER}{markers.SEPARATOR}{lease}", "")
-    monkeypatch.setattr(ssh, "run", lambda *_, **__: answer)
-    cleared: list[str] = []
-    back: list[str] = []
-
-    def take_back(fleet: str, hosts: Sequence[HostRecord], _: object) -> None:
-        assert fleet == FLEET
-        cleared.extend(each.name for each in hosts)
-
-    monkeypatch.setattr(playbook, "take_back", take_back)
-    monkeypatch.setattr(asking, "give", lambda host, *_: back.append(host.name))
-    machines = [host("a")]
-    assert len(BareMetal().list_things(FLEET, machines)) == things
-    BareMetal().remove_strays(FLEET, machines, FakeRun())
-    assert (cleared, back) == (taken, given)
+    machine.fleets = ["f-000000"]
+    if lease:
+        machine.write(lease)
+    hosts = [contact(claim())]
+    assert len(BareMetal().list_things("f-000000", hosts)) == things
+    BareMetal().remove_strays("f-000000", hosts, FakeRun())
+    assert (cleared, machine.lease) == (([["node-0"]], None) if things else ([], lease))
