@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field, SecretStr
 
-from components.hosts import markers
+from components.hosts import markers, openssh
 from components.hosts.record import HostRecord  # noqa: TC001 -- pydantic reads it at run time
 from components.plugin.kind import Inputs, Kind, Outputs, Seen, new_incarnation
 from stacks.errors import EffectError, Incomplete, Refusal
@@ -137,7 +137,7 @@ def _leaving(old: Sequence[HostRecord], new: Sequence[HostRecord]) -> list[HostR
 
 
 def _signs(host: HostRecord) -> set[str]:
-    return {f"{host.address} port {host.port}", host.host_key}
+    return {openssh.known_name(host), host.host_key}
 
 
 def _perform(inputs: PlaybookInputs, made: PlaybookOutputs, run: Run) -> PlaybookOutputs:
