@@ -88,6 +88,21 @@ def test_a_folder_is_mounted_seen_when_it_goes_and_left_with_what_it_holds(
     assert said(
         host, f"ls /mnt/nvme/rackstack-checkpoints; ls /etc/systemd/system/{UNIT} 2>/dev/null || true"
     ) == ("kept")
+    said(host, "rm -r /mnt/nvme")
+
+
+def test_a_mount_without_its_unit_is_not_emptied_with_the_folders_around_it(
+    host: HostRecord, fleet: str
+) -> None:
+    said(host, "mkdir -p /mnt/nvme/rackstack-checkpoints; touch /mnt/nvme/rackstack-checkpoints/held")
+    wanted = wished(host, fleet, "path", "/mnt/nvme")
+    inputs = wanted.model_copy(update={"variables": wanted.variables | {"prepare_keep_checkpoints": False}})
+    made = Playbook().create(inputs, FakeRun())
+    said(host, f"rm /etc/systemd/system/{UNIT}; systemctl daemon-reload; ls {PLACE}/held")
+    Playbook().delete(inputs, made, FakeRun())
+    assert said(host, "ls /mnt/nvme/rackstack-checkpoints; ls -d /var/lib/rackstack 2>/dev/null || true") == (
+        "held"
+    )
 
 
 def test_storage_that_the_stack_names_no_more_is_unmounted_and_keeps_what_it_holds(
