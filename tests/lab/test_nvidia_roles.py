@@ -197,6 +197,27 @@ def test_everything_goes_and_drivers_stay_where_they_are_kept(rack: Rack) -> Non
             )
 
 
+def test_a_daemon_of_a_person_runs_again_by_its_own_list_and_settings(rack: Rack) -> None:
+    nodes, reserved = "/etc/nvidia-imex/nodes_config.cfg", "/proc/sys/net/ipv4/ip_local_reserved_ports"
+    for host in rack.hosts:
+        on(host, f"echo {host.address} >{nodes}; echo 8080 >{reserved}; systemctl enable --now nvidia-imex")
+    inputs = rack.inputs(["nvidia_driver", "imex"])
+    made = settle(inputs)
+    for host in rack.hosts:
+        assert on(host, f"cat {nodes} {reserved}").split() == [
+            *(each.address for each in rack.hosts),
+            "50000,50005",
+        ]
+    Playbook().delete(inputs, made, FakeRun())
+    for host in rack.hosts:
+        assert on(host, f"cat {nodes} {reserved}").split() == [host.address, "8080"]
+        assert on(host, "systemctl is-enabled nvidia-imex; systemctl is-active nvidia-imex").split() == [
+            "enabled",
+            "active",
+        ]
+        on(host, "systemctl disable --now nvidia-imex")
+
+
 def test_nodes_run_fabric_manager_of_their_driver_over_the_modules_that_it_needs(rack: Rack) -> None:
     tools = {"prepare_packages": ["g++", "infiniband-diags", "rdma-core"]}
     settle(rack.inputs(NODE, **tools))

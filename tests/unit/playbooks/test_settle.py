@@ -2,7 +2,6 @@
 
 import os
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -110,47 +109,138 @@ def test_a_failed_unit_is_told_with_its_own_last_words(monkeypatch: pytest.Monke
     assert settle.last_words("a.service") == " and said last: interface version 1 don't match"
 
 
-def test_the_way_back_stops_units_and_removes_files(
+@pytest.mark.parametrize(
+    ("found", "again"),
+    [
+        ({"UnitFileState": "", "ActiveState": "inactive"}, []),
+        ({"UnitFileState": "disabled", "ActiveState": "failed"}, []),
+        ({"UnitFileState": "disabled", "ActiveState": "active"}, ["start"]),
+        ({"UnitFileState": "enabled", "ActiveState": "active"}, ["enable", "start"]),
+    ],
+)
+def test_the_way_back_leads_to_units_as_they_were_found(
+    said: list[tuple[str, ...]], monkeypatch: pytest.MonkeyPatch, found: dict[str, str], again: list[str]
+) -> None:
+    wish: dict[str, dict[str, list[str]]] = {"units": {"a.service": []}}
+    monkeypatch.setattr(settle, "unit_state", lambda _: RUNS | {"Result": ""} | found)
+    monkeypatch.setattr(settle, "stale_unit", lambda *_: "it is not as wished")
+    settle.change(wish)
+    monkeypatch.setattr(settle, "unit_state", lambda _: RUNS)
+    settle.change(wish)
+    said.clear()
+    assert settle.remove(wish) == ["a.service"]
+    assert said == [
+        ("systemctl", "disable", "--now", "a.service"),
+        *(("systemctl", verb, "a.service") for verb in again),
+    ]
+    assert settle.remove(wish) == []
+
+
+@pytest.mark.usefixtures("said")
+def test_a_unit_stays_with_the_packages_that_brought_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    wish = {"units": {"a.service": []}, "stay": True}
+    monkeypatch.setattr(settle, "unit_state", lambda _: RUNS | {"ActiveState": "inactive"})
+    assert settle.change(wish) == ["a.service"]
+    assert settle.remove(wish) == []
+    assert not (tmp_path / "found").exists()
+
+
+def test_what_was_as_wished_already_is_a_person_s_own_and_stays(
     said: list[tuple[str, ...]], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     path = tmp_path / "some.conf"
-    path.touch()
-    states: dict[str, Any] = {"a.service": RUNS, "b.service": {"UnitFileState": ""}}
-    monkeypatch.setattr(settle, "unit_state", states.__getitem__)
+    path.write_text("a\n")
+    path.chmod(0o644)
+    monkeypatch.setattr(settle, "unit_state", lambda _: RUNS | {"ExecMainStartTimestamp": ""})
     wish = {
-        "files": {str(path): {}, str(tmp_path / "absent"): {}},
-        "units": {"a.service": [], "b.service": []},
+        "files": {str(path): {"content": "a\n", "mode": "0644"}},
+        "settings": {"vm.nr_hugepages": "0"},
+        "units": {"a.service": []},
     }
-    assert settle.remove(wish) == ["a.service", str(path)]
-    assert not path.exists()
-    assert said == [("systemctl", "disable", "--now", "a.service")]
+    assert settle.change(wish) == settle.remove(wish) == []
+    assert path.read_text() == "a\n"
+    assert said == []
 
 
 @pytest.mark.usefixtures("said")
 def test_the_way_back_leads_to_the_file_that_was_found(tmp_path: Path) -> None:
-    theirs, ours = tmp_path / "etc/theirs.cfg", tmp_path / "etc/ours.cfg"
+    theirs, link, ours = (tmp_path / "etc" / name for name in ("theirs.cfg", "link.cfg", "ours.cfg"))
     theirs.parent.mkdir()
     theirs.write_text("SERVER_PORT=1\n")
     theirs.chmod(0o600)
+    link.symlink_to("theirs.cfg")
+    paths = [str(theirs), str(link), str(ours)]
     for content in ("a\n", "b\n"):
-        wish = {"files": {str(path): {"content": content, "mode": "0644"} for path in (theirs, ours)}}
-        assert settle.change(wish) == [str(theirs), str(ours)]
+        wish = {"files": {path: {"content": content, "mode": "0644"} for path in paths}}
+        assert settle.change(wish) == paths
+    assert settle.remove(wish) == paths
+    assert (theirs.read_text(), theirs.stat().st_mode & 0o777) == ("SERVER_PORT=1\n", 0o600)
+    assert str(link.readlink()) == "theirs.cfg"
+    assert not ours.exists()
+    assert not (tmp_path / "found").exists()
+
+
+@pytest.mark.usefixtures("said")
+def test_the_way_back_leads_there_also_where_somebody_removed_what_was_written(tmp_path: Path) -> None:
+    theirs, ours = tmp_path / "theirs/some.cfg", tmp_path / "ours.cfg"
+    theirs.parent.mkdir()
+    theirs.write_text("theirs\n")
+    wish = {"files": {str(path): {"content": "a\n", "mode": "0644"} for path in (theirs, ours)}}
+    settle.change(wish)
+    for path in (theirs, ours):
+        path.unlink()
+    theirs.parent.rmdir()
     assert settle.remove(wish) == [str(theirs), str(ours)]
-    assert (theirs.read_text(), theirs.stat().st_mode & 0o777, ours.exists()) == (
-        "SERVER_PORT=1\n",
-        0o600,
-        False,
-    )
+    assert theirs.read_text() == "theirs\n"
+    assert not ours.exists()
+
+
+@pytest.mark.usefixtures("said")
+def test_a_copy_that_was_cut_short_is_not_taken_for_what_was_found(tmp_path: Path) -> None:
+    path = tmp_path / "some.cfg"
+    path.write_text("whole\n")
+    draft = settle.kept(path).with_name(f".{settle.kept(path).name}")
+    draft.mkdir(parents=True)
+    (draft / "content").write_text("wh")
+    wish = {"files": {str(path): {"content": "a\n", "mode": "0644"}}}
+    settle.change(wish)
+    settle.remove(wish)
+    assert path.read_text() == "whole\n"
+
+
+@pytest.mark.usefixtures("said")
+def test_the_way_back_leads_to_the_setting_that_was_found(tmp_path: Path) -> None:
+    place = tmp_path / "sys/vm/nr_hugepages"
+    place.write_text("64\n")
+    wish = {"settings": {"vm.nr_hugepages": "2", "kernel.odd": "1"}}
+    settle.change(wish)
+    settle.change({"settings": {"vm.nr_hugepages": "4"}})
+    assert place.read_text() == "4\n"
+    assert settle.remove(wish) == ["vm.nr_hugepages"]
+    assert place.read_text() == "64\n"
     assert not (tmp_path / "found").exists()
 
 
 def test_without_a_plan_all_that_was_ever_put_there_goes(
     said: list[tuple[str, ...]], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(settle, "unit_state", lambda _: RUNS)
+    idle = RUNS | {"UnitFileState": "disabled", "ActiveState": "inactive"}
+    monkeypatch.setattr(settle, "unit_state", lambda _: idle)
     assert settle.sweep({"units": {"imex.service": []}}) == []
     path = tmp_path / "etc/ours.cfg"
-    settle.change({"files": {str(path): {"content": "a\n", "mode": "0644"}}})
-    assert settle.sweep({"units": {"imex.service": []}}) == ["imex.service", str(path)]
+    settle.change(
+        {
+            "files": {str(path): {"content": "a\n", "mode": "0644"}},
+            "settings": {"vm.nr_hugepages": "2"},
+            "units": {"imex.service": [], "dcgm.service": []},
+        }
+    )
+    said.clear()
+    swept = settle.sweep({"units": {"imex.service": []}})
+    assert swept == ["imex.service", str(path), "vm.nr_hugepages"]
     assert not path.exists()
+    assert (tmp_path / "sys/vm/nr_hugepages").read_text() == "0\n"
     assert said == [("systemctl", "disable", "--now", "imex.service")]
+    assert not (tmp_path / "found").exists()

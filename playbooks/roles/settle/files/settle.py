@@ -4,15 +4,17 @@
 Usage: settle.py look WISH     (JSON, see below)
        settle.py change WISH
        settle.py remove WISH
-       settle.py sweep WISH    (what `remove` does, and all files that FOUND knows of, whoever wished them;
-                                nothing where FOUND knows of none)
+       settle.py sweep WISH    (what `remove` does, and all files and settings that FOUND knows of, whoever
+                                wished them)
 
 WISH holds any of
     files     path → {content, mode}
     modules   kernel modules that are loaded; a file in /etc/modules-load.d keeps them, and is one of `files`
     settings  key of sysctl → value in force; a file in /etc/sysctl.d keeps it, and is one of `files`
     units     unit → paths: enabled, active, and started after each of these files was written
-What was at the place of a file before the first change is kept in FOUND, and `remove` puts it back.
+    stay      for `remove`: the units stay as they are, with the packages that brought them
+What was there before the first change of a file, a setting or a unit is kept in FOUND, and `remove` puts it
+back; what was as wished already is a person's own, and stays.
 Each action prints JSON: `stale`, one sentence per thing that is not as wished (after `change`: still not),
 and `changed`.
 """
@@ -30,6 +32,8 @@ from typing import Any
 PROC = Path("/proc")
 MODULES = Path("/sys/module")  # those that are built in show there too
 FOUND = Path("/var/lib/rackstack/found")
+SETTINGS = "settings"  # in FOUND: a file per key, its value
+SERVICES = "units"  # in FOUND: a file per unit, its state at boot and now
 UNITS = "/etc/systemd/"
 DROP_INS = ".service.d"
 PROPERTIES = (
@@ -163,6 +167,8 @@ def change(wish: Wish) -> list[str]:
         output("modprobe", name)
     put = [key for key, value in wish.get("settings", {}).items() if setting(key) != value.split()]
     for key in put:
+        if (found := setting(key)) is not None:
+            note(SETTINGS, key, " ".join(found))
         put_in_force(key, wish["settings"][key])
     return [*written, *loaded, *put, *restart(wish.get("units", {}))]
 
@@ -182,9 +188,49 @@ def remember(path: Path) -> None:
     place = kept(path)
     if place.exists():
         return
-    place.mkdir(parents=True)
-    if path.exists():
-        shutil.copy2(path, place / "content")
+    draft = place.with_name(f".{place.name}")
+    shutil.rmtree(draft, ignore_errors=True)
+    draft.mkdir(parents=True)
+    if os.path.lexists(path):
+        copy(path, draft / "content")
+    draft.rename(place)
+
+
+def copy(path: Path, to: Path) -> None:
+    """Copy a file with its mode, times and owner; a link stays one."""
+    shutil.copy2(path, to, follow_symlinks=False)
+    facts = path.lstat()
+    os.chown(to, facts.st_uid, facts.st_gid, follow_symlinks=False)
+
+
+def note(kind: str, name: str, text: str) -> None:
+    """Keep, once, what a setting or a unit was."""
+    place = FOUND / kind / name
+    if place.exists():
+        return
+    place.parent.mkdir(parents=True, exist_ok=True)
+    draft = place.with_name(f".{name}")
+    draft.write_text(text, encoding="utf-8")
+    draft.rename(place)
+
+
+def noted(kind: str, names: Iterable[str]) -> dict[str, str]:
+    """Return name → what it was, of those that were changed."""
+    places = [FOUND / kind / name for name in names]
+    return {place.name: place.read_text(encoding="utf-8") for place in places if place.exists()}
+
+
+def forget(kind: str, names: Iterable[str]) -> None:
+    """Drop what is kept of some; they are as they were found, or stay."""
+    for name in names:
+        (FOUND / kind / name).unlink(missing_ok=True)
+    drop_if_empty(FOUND / kind)
+
+
+def drop_if_empty(folder: Path) -> None:
+    """Remove a folder that nothing is in."""
+    if folder.is_dir() and not any(folder.iterdir()):
+        folder.rmdir()
 
 
 def kept(path: Path) -> Path:
@@ -204,6 +250,8 @@ def restart(units: Mapping[str, Iterable[str]]) -> list[str]:
     """Enable and start, in order, what does not run as wished."""
     started = [unit for unit, files in units.items() if stale_unit(unit, files)]
     for unit in started:
+        state = unit_state(unit)
+        note(SERVICES, unit, f"{state['UnitFileState']} {state['ActiveState']}")
         output("systemctl", "reset-failed", unit)
         output("systemctl", "enable", unit)
         output("systemctl", "restart", unit)
@@ -211,40 +259,63 @@ def restart(units: Mapping[str, Iterable[str]]) -> list[str]:
 
 
 def remove(wish: Wish) -> list[str]:
-    """Stop units and take files back; modules and settings stay in force until the next boot."""
-    units = [unit for unit in wish.get("units", {}) if unit_state(unit)["UnitFileState"]]
+    """Have files, settings and units as they were found; modules stay loaded until the next boot."""
+    units = {} if wish.get("stay") else noted(SERVICES, wish.get("units", {}))
     for unit in units:
         output("systemctl", "disable", "--now", unit)
-    files = [path for path in wish.get("files", {}) if Path(path).exists()]
+    files = [path for path in wish.get("files", {}) if kept(Path(path)).exists()]
     for path in files:
         take_back(Path(path))
-    if FOUND.is_dir() and not any(FOUND.iterdir()):
-        FOUND.rmdir()
     if any(path.startswith(UNITS) for path in files):
         output("systemctl", "daemon-reload")
-    return [*units, *files]
+    settings = noted(SETTINGS, wish.get("settings", {}))
+    for key, value in settings.items():
+        put_in_force(key, value)
+    for unit, found in units.items():
+        start_again(unit, *found.split(" "))
+    forget(SERVICES, wish.get("units", {}))
+    forget(SETTINGS, settings)
+    drop_if_empty(FOUND)
+    return [*units, *files, *settings]
+
+
+def start_again(unit: str, at_boot: str, state: str) -> None:
+    """Have a unit that a person had running run again, now by the files that were found."""
+    if at_boot == "enabled":
+        output("systemctl", "enable", unit)
+    if state == "active":
+        output("systemctl", "start", unit)
 
 
 def sweep(wish: Wish) -> list[str]:
-    """Take back every file that was ever put here, and stop their units beside the wished ones."""
-    files = [place.name.replace("%", "/") for place in sorted(FOUND.glob("*%*"))]
-    if not files:
-        return []
-    paths: dict[str, dict[str, str]] = {f"/{file}": {} for file in files}
-    units = [Path(path).name for path in paths if path.startswith(UNITS) and DROP_INS not in path]
-    return remove({"files": paths, "units": [*wish.get("units", {}), *units]})
+    """Take back all files and settings that were ever put here, with their units and the wished ones."""
+    files = [f"/{place.name.replace('%', '/')}" for place in sorted(FOUND.glob("[!.]*%*"))]
+    settings = [place.name for place in sorted((FOUND / SETTINGS).glob("[!.]*"))]
+    units = [Path(path).name for path in files if path.startswith(UNITS) and DROP_INS not in path]
+    changed = remove(
+        {
+            "files": dict.fromkeys(files),
+            "settings": dict.fromkeys(settings),
+            "units": dict.fromkeys([*wish.get("units", {}), *units]),
+        }
+    )
+    shutil.rmtree(FOUND, ignore_errors=True)
+    return changed
 
 
 def take_back(path: Path) -> None:
     """Put back what was at the place of a file, or remove it."""
     found = kept(path) / "content"
-    if found.exists():
-        shutil.copy2(found, path)
+    if os.path.lexists(found):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        draft = path.with_name(f".{path.name}.rackstack")
+        copy(found, draft)
+        draft.rename(path)
     else:
-        path.unlink()
+        path.unlink(missing_ok=True)
     shutil.rmtree(kept(path), ignore_errors=True)
-    if path.parent.name.endswith(DROP_INS) and not any(path.parent.iterdir()):
-        path.parent.rmdir()
+    if path.parent.name.endswith(DROP_INS):
+        drop_if_empty(path.parent)
 
 
 def output(*command: str) -> str:
