@@ -201,7 +201,7 @@ def take_back(fleet: str, hosts: Sequence[HostRecord], run: Run) -> None:
         fleet=fleet,
         playbook="prepare",
         hosts=list(hosts),
-        variables={"prepare_keep_checkpoints": True, "prepare_without_a_plan": True},
+        variables={"prepare_keep_checkpoints": True},
         host_variables={},
         secrets={},
         roles={},

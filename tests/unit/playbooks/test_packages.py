@@ -136,7 +136,7 @@ def test_the_way_back_leads_to_what_was_found(host: Host) -> None:
     host.there = "old hold installed 2-1\nfree hold installed 2-1\nnew hold installed 2-1\n"
     host.said.clear()
     packages.PROGRAM.touch()
-    assert packages.release(list(wish), stay=False) is True
+    assert packages.release(stay=False) is True
     assert not packages.PROGRAM.exists()
     assert host.said[1:] == [
         ("apt-mark", "unhold", "free", "new"),
@@ -145,20 +145,11 @@ def test_the_way_back_leads_to_what_was_found(host: Host) -> None:
     assert not packages.FOUND.exists()
 
 
-def test_drivers_that_are_kept_only_lose_their_hold(host: Host) -> None:
+def test_drivers_that_are_kept_only_lose_their_hold(host: Host, capsys: pytest.CaptureFixture[str]) -> None:
     host.offered = {"new": "new | 2-1 | source\n"}
     packages.ensure({"new": "2"})
     host.there = "new hold installed 2-1\n"
     host.said.clear()
-    assert packages.release(["new"], stay=True) is True
-    assert host.said[1:] == [("apt-mark", "unhold", "new")]
-
-
-def test_without_a_plan_every_hold_of_ours_goes(host: Host, capsys: pytest.CaptureFixture[str]) -> None:
-    host.offered = {"new": "new | 2-1 | source\n"}
-    packages.ensure({"new": "2"})
-    host.there = "new hold installed 2-1\n"
-    host.said.clear()
-    assert packages.main("sweep") == 0
+    assert packages.main("release", "true") == 0
     assert capsys.readouterr().out == "changed\n"
     assert host.said[1:] == [("apt-mark", "unhold", "new")]

@@ -3,7 +3,7 @@
 
 Usage: packages.py look WISH     (JSON: package → release, empty: the newest that the sources have)
        packages.py ensure WISH   (installs, moves up or down, holds; else one sentence and exit status 1)
-       packages.py release NAMES KEEP   (JSON: packages; `true`: they stay; the way back)
+       packages.py release KEEP  (the way back of all that were ever wished; JSON, `true`: they stay)
 
 `look` prints JSON: `stale`, one sentence per package that is not as wished, and `versions`, package → the
 whole version that is installed. A release is what a version says between epoch and revision: 580.126.20 of
@@ -28,16 +28,14 @@ APT = ("apt-get", "-q", "--yes", "--no-install-recommends", "-o", "DPkg::Lock::T
 KEEP_EDITED = ("-o", "Dpkg::Options::=--force-confold", "-o", "Dpkg::Options::=--force-confdef")
 
 
-def main(action: str, argument: str = "{}", keep: str = "true") -> int:
+def main(action: str, argument: str) -> int:
     """Do one action and return the exit status."""
     wish = json.loads(argument)
     if action == "look":
         sys.stdout.write(json.dumps(looked(wish)))
         return 0
-    if action in {"release", "sweep"}:
-        names = wish if action == "release" else list(read_found())
-        changed = release(names, stay=json.loads(keep))
-        sys.stdout.write("changed\n" if changed else "as it was\n")
+    if action == "release":
+        sys.stdout.write("changed\n" if release(stay=wish) else "as it was\n")
         return 0
     if said := ensure(wish):
         sys.stdout.write(f"{said}\n")
@@ -146,23 +144,20 @@ def read_found() -> dict[str, list[object]]:
         return {}
 
 
-def release(names: list[str], *, stay: bool) -> bool:
+def release(*, stay: bool) -> bool:
     """Give packages back: holds that are ours go; those that were not there go too, unless they stay."""
-    found, there = read_found(), installed(names)
-    ours = [name for name in names if name in found]
-    free = [name for name in ours if name in there and there[name][1] and found[name][1:] != [True]]
-    gone = [] if stay else [name for name in ours if name in there and not found[name]]
+    found = read_found()
+    there = installed(list(found))
+    free = [name for name in found if name in there and there[name][1] and found[name][1:] != [True]]
+    gone = [] if stay else [name for name in found if name in there and not found[name]]
     if free:
         run("apt-mark", "unhold", *free)
     if gone:
         run(*APT, "--allow-change-held-packages", "purge", *gone)
-    for name in names:
+    for name in found:
         Path(f"{PREFERENCES}{name}.pref").unlink(missing_ok=True)
     PROGRAM.unlink(missing_ok=True)
-    if left := {name: before for name, before in found.items() if name not in ours}:
-        FOUND.write_text(json.dumps(left), encoding="utf-8")
-    else:
-        FOUND.unlink(missing_ok=True)
+    FOUND.unlink(missing_ok=True)
     return bool(free or gone)
 
 

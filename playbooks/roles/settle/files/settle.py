@@ -3,20 +3,17 @@
 
 Usage: settle.py look WISH     (JSON, see below)
        settle.py change WISH
-       settle.py remove WISH
-       settle.py sweep WISH    (what `remove` does, and all files and settings that FOUND knows of, whoever
-                                wished them)
+       settle.py remove STAY   (the way back of all that was ever wished; JSON: units that stay as they are)
 
 WISH holds any of
     files     path → {content, mode}
     modules   kernel modules that are loaded; a file in /etc/modules-load.d keeps them, and is one of `files`
     settings  key of sysctl → value in force; a file in /etc/sysctl.d keeps it, and is one of `files`
     units     unit → paths: enabled, active, and started after each of these files was written
-    stay      for `remove`: the units stay as they are, with the packages that brought them
 What was there before the first change of a file, a setting or a unit is kept in FOUND, and `remove` puts it
 back; what was as wished already is a person's own, and stays.
-Each action prints JSON: `stale`, one sentence per thing that is not as wished (after `change`: still not),
-and `changed`.
+Each action prints JSON: `changed`, and the first two `stale`, one sentence per thing that is not as wished
+(after `change`: still not).
 """
 
 import datetime as dt
@@ -25,7 +22,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -53,10 +50,12 @@ Wish = Mapping[str, Any]
 
 def main(action: str, argument: str) -> None:
     """Do one action and print what came of it."""
-    wish = json.loads(argument)
-    changed = {"look": lambda _: [], "change": change, "remove": remove, "sweep": sweep}[action](wish)
-    remains = list(stale(wish)) if action in {"look", "change"} else []
-    sys.stdout.write(json.dumps({"stale": remains, "changed": changed}))
+    given = json.loads(argument)
+    if action == "remove":
+        sys.stdout.write(json.dumps({"changed": remove(given)}))
+        return
+    changed = change(given) if action == "change" else []
+    sys.stdout.write(json.dumps({"stale": list(stale(given)), "changed": changed}))
 
 
 def stale(wish: Wish) -> Iterator[str]:
@@ -214,23 +213,10 @@ def note(kind: str, name: str, text: str) -> None:
     draft.rename(place)
 
 
-def noted(kind: str, names: Iterable[str]) -> dict[str, str]:
-    """Return name → what it was, of those that were changed."""
-    places = [FOUND / kind / name for name in names]
-    return {place.name: place.read_text(encoding="utf-8") for place in places if place.exists()}
-
-
-def forget(kind: str, names: Iterable[str]) -> None:
-    """Drop what is kept of some; they are as they were found, or stay."""
-    for name in names:
-        (FOUND / kind / name).unlink(missing_ok=True)
-    drop_if_empty(FOUND / kind)
-
-
-def drop_if_empty(folder: Path) -> None:
-    """Remove a folder that nothing is in."""
-    if folder.is_dir() and not any(folder.iterdir()):
-        folder.rmdir()
+def noted(kind: str) -> dict[str, str]:
+    """Return name → what it was, of all settings or units that were changed, the last one first."""
+    places = sorted((FOUND / kind).glob("[!.]*"), key=lambda place: place.stat().st_mtime_ns, reverse=True)
+    return {place.name: place.read_text(encoding="utf-8") for place in places}
 
 
 def kept(path: Path) -> Path:
@@ -258,24 +244,22 @@ def restart(units: Mapping[str, Iterable[str]]) -> list[str]:
     return started
 
 
-def remove(wish: Wish) -> list[str]:
+def remove(stay: Sequence[str]) -> list[str]:
     """Have files, settings and units as they were found; modules stay loaded until the next boot."""
-    units = {} if wish.get("stay") else noted(SERVICES, wish.get("units", {}))
+    units = {unit: found for unit, found in noted(SERVICES).items() if unit not in stay}
     for unit in units:
         output("systemctl", "disable", "--now", unit)
-    files = [path for path in wish.get("files", {}) if kept(Path(path)).exists()]
+    files = [f"/{place.name.replace('%', '/')}" for place in sorted(FOUND.glob("[!.]*%*"))]
     for path in files:
         take_back(Path(path))
     if any(path.startswith(UNITS) for path in files):
         output("systemctl", "daemon-reload")
-    settings = noted(SETTINGS, wish.get("settings", {}))
+    settings = noted(SETTINGS)
     for key, value in settings.items():
         put_in_force(key, value)
     for unit, found in units.items():
         start_again(unit, *found.split(" "))
-    forget(SERVICES, wish.get("units", {}))
-    forget(SETTINGS, settings)
-    drop_if_empty(FOUND)
+    shutil.rmtree(FOUND, ignore_errors=True)
     return [*units, *files, *settings]
 
 
@@ -285,22 +269,6 @@ def start_again(unit: str, at_boot: str, state: str) -> None:
         output("systemctl", "enable", unit)
     if state == "active":
         output("systemctl", "start", unit)
-
-
-def sweep(wish: Wish) -> list[str]:
-    """Take back all files and settings that were ever put here, with their units and the wished ones."""
-    files = [f"/{place.name.replace('%', '/')}" for place in sorted(FOUND.glob("[!.]*%*"))]
-    settings = [place.name for place in sorted((FOUND / SETTINGS).glob("[!.]*"))]
-    units = [Path(path).name for path in files if path.startswith(UNITS) and DROP_INS not in path]
-    changed = remove(
-        {
-            "files": dict.fromkeys(files),
-            "settings": dict.fromkeys(settings),
-            "units": dict.fromkeys([*wish.get("units", {}), *units]),
-        }
-    )
-    shutil.rmtree(FOUND, ignore_errors=True)
-    return changed
 
 
 def take_back(path: Path) -> None:
@@ -313,9 +281,10 @@ def take_back(path: Path) -> None:
         draft.rename(path)
     else:
         path.unlink(missing_ok=True)
-    shutil.rmtree(kept(path), ignore_errors=True)
-    if path.parent.name.endswith(DROP_INS):
-        drop_if_empty(path.parent)
+    shutil.rmtree(kept(path))
+    folder = path.parent
+    if folder.name.endswith(DROP_INS) and folder.is_dir() and not any(folder.iterdir()):
+        folder.rmdir()
 
 
 def output(*command: str) -> str:
