@@ -13,6 +13,7 @@ from stacks.planning.host_stack import host_stack
 from stacks.planning.load import load_time
 from stacks.planning.memory.weights import known_bytes
 from stacks.planning.naming import gib, of_engine
+from stacks.planning.rules.fabrics import goes_by_tcp
 from stacks.planning.rules.fitting import PATIENCE, patience
 from stacks.planning.rules.rule import number_format
 from stacks.planning.sized import Cache, Sized
@@ -60,6 +61,11 @@ def warnings(design: Design, sized: Sized) -> Iterator[str]:
 def _standing(design: Design) -> Iterator[str]:
     if design.config.accept_undocumented:
         yield f"nobody documents this layout; it is accepted because: {design.config.accept_undocumented}"
+    if goes_by_tcp(design):
+        yield (
+            "the ranks of several machines go by TCP, as NCCL_NET says, and by no RDMA: many times slower, "
+            "and no gate refuses it"
+        )
     if design.documented and any(each.published for each in design.documented.evidence):
         yield "published figures hold on their own conditions; they promise nothing here"
     how = design.accelerator.emulated.get(design.checkpoint.facts.format)

@@ -251,5 +251,5 @@ def _way(via: str) -> str:
 def _allowed(engine: Engine, wants: Wants) -> frozenset[str]:
     if wants.fabric == "nvlink":
         return frozenset({MNNVL, P2P})
-    by_hand = engine.env.get("NCCL_IB_DISABLE") == "1" or engine.env.get("NCCL_NET", "").lower() == "socket"
+    by_hand = engine.env.get("NCCL_NET", "").lower() == "socket"
     return frozenset({P2P, RDMA, SOCKET} if by_hand else {P2P, RDMA})

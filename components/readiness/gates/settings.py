@@ -85,6 +85,7 @@ def environment(
     """
     return {
         host: _sockets(route)
+        | _adapters(wants, host)
         | (_devices(wants, route, nics[host], used[host]) if _transfers(wants, host) else {})
         for host, route in routes.items()
     }
@@ -134,6 +135,12 @@ def contradictions(
 def _sockets(route: Route) -> dict[str, str]:
     # NCCL takes a prefix unless it starts with `=`; Gloo takes a name and nothing else.
     return {"GLOO_SOCKET_IFNAME": route.interface, "NCCL_SOCKET_IFNAME": f"={route.interface}"}
+
+
+def _adapters(wants: Wants, host: str) -> dict[str, str]:
+    """Return what NCCL may use of a host's RDMA devices, where the stack says it; it takes the near ones."""
+    nics = wants.nics.get(host, []) if wants.fabric == "rdma" else []
+    return {"NCCL_IB_HCA": f"={','.join(nics)}"} if nics else {}
 
 
 def _devices(wants: Wants, route: Route, nics: Mapping[str, Nic], used: frozenset[str]) -> dict[str, str]:

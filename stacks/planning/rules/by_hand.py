@@ -13,6 +13,7 @@ from stacks.planning.sized import Sized
 _SPLIT = "write layout: instead"
 _PLACES = "leave it out: every rank gets its own from the plan"
 _ENTERED = "write access: instead: clients reach the gateway, and it alone reaches the engine"
+_SEEN = "leave it out: every rank gets that of its own host, as the gates see it there"
 _INSTEAD: Mapping[str, str] = {
     "model": "write model: and checkpoint: instead",
     "served-model-name": "leave it out: the name is the model's own",
@@ -42,6 +43,10 @@ _INSTEAD: Mapping[str, str] = {
     "disable-ssl-refresh": _ENTERED,
     "tool-call-parser": "leave it out: it is the model's own",
     "reasoning-parser": "leave it out: it is the model's own",
+    "GLOO_SOCKET_IFNAME": _SEEN,
+    "NCCL_SOCKET_IFNAME": _SEEN,
+    "NCCL_IB_HCA": "leave it out; over RDMA, nics: of each of machines.hosts says what its rank gets",
+    "UCX_NET_DEVICES": _SEEN,
     "config": "write the options under flags: instead",
     "help": "leave it out: the engine would print and stop",
     "version": "leave it out: the engine would print and stop",

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from stacks.catalog.figures import address
 from stacks.planning import placement
 from stacks.planning.design import Design, GroupDesign
 from stacks.planning.layers import KINDS
@@ -19,6 +20,7 @@ _ALL_TO_ALL = "all2all-backend"
 _PORTABLE = "allgather_reducescatter"
 """The engine's own choice, which works on every fabric."""
 _FLASHINFER = "VLLM_ALLREDUCE_USE_FLASHINFER"
+_IB_OFF = "NCCL_IB_DISABLE"
 
 
 def _joins_the_machines(design: Design, _: Sized) -> Iterator[Finding]:
@@ -188,6 +190,42 @@ def _reduces(design: Design, group: GroupDesign) -> Iterator[Finding]:
         )
 
 
+def _keeps_what_the_fabric_asks(design: Design, _: Sized) -> Iterator[Finding]:
+    """Compare variables set by hand with those that the fabric between an engine's machines needs."""
+    for name, wanted in design.fabric.env.items() if _crosses(design) else ():
+        by_hand = design.config.env.get(name)
+        if by_hand not in {None, str(wanted.value)}:
+            yield Finding(
+                f"env.{name}",
+                by_hand,
+                f"stands against {wanted.value}, which {design.fabric.title} between the machines asks for: "
+                f"{wanted.why}",
+                "drop it",
+                address(design.fabric.sources, wanted.source),
+            )
+
+
+def _goes_by_rdma(design: Design, _: Sized) -> Iterator[Finding]:
+    off = design.config.env.get(_IB_OFF, "0")
+    if off != "0" and design.fabric.kind == "rdma" and _crosses(design) and not goes_by_tcp(design):
+        yield Finding(
+            f"env.{_IB_OFF}",
+            off,
+            f"leaves nothing but TCP between the machines, and the stack has {design.fabric.title} join them",
+            "drop it, or write NCCL_NET: Socket where TCP is what is wanted",
+        )
+
+
+def goes_by_tcp(design: Design) -> bool:
+    """Return whether the stack says that the ranks of several machines go by TCP although RDMA joins them."""
+    by_hand = design.config.env.get("NCCL_NET", "")
+    return design.fabric.kind == "rdma" and _crosses(design) and by_hand.lower() == "socket"
+
+
+def _crosses(design: Design) -> bool:
+    return any(group.machines > 1 for group in design.groups)
+
+
 def _spreads_something(design: Design, _: Sized) -> Iterator[Finding]:
     backend = design.config.flags.get(_ALL_TO_ALL)
     if backend is not None and not any(group.parallel.expert_parallel for group in design.groups):
@@ -231,6 +269,18 @@ RULES = (
         "no FlashInfer (MNNVL) all-reduce where a tensor parallel group crosses RDMA",
         "https://github.com/vllm-project/vllm/issues/51986",
         _reduces_over_the_network,
+    ),
+    Rule(
+        "settings-of-the-fabric-stand",
+        "variables that the fabric between the machines asks for are not set otherwise by hand",
+        "stacks/catalog/fabrics",
+        _keeps_what_the_fabric_asks,
+    ),
+    Rule(
+        "ranks-go-by-rdma",
+        "ranks that RDMA joins do not go by TCP, unless the stack itself says so (NCCL_NET: Socket)",
+        "https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html",
+        _goes_by_rdma,
     ),
     Rule(
         "all-to-all-needs-experts",
