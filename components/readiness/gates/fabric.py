@@ -55,7 +55,10 @@ ONE_DOMAIN: Final = Check(
     "fabric-one-domain",
     "one cluster UUID and one clique over all GPUs of the fleet",
     (
-        "trays of two racks or of two partitions are listed in one fleet: correct place: of machines.hosts",
+        (
+            "trays of two racks or of two partitions are listed in one fleet: list trays of one clique in "
+            "machines.hosts"
+        ),
         "the partition of the rack was changed while a tray was up: reboot that tray",
         "a tray came up before the switches: reboot it",
     ),
