@@ -22,9 +22,10 @@ _EMPTIED: Final = (
     "/var/lock",
     "/tmp",  # noqa: S108 - none is written to
 )
-_OURS: Final = "/var/lib/rackstack"
-_REMOVED: Final = ("/opt/rackstack", "/var/cache/rackstack", "/etc/rackstack")
-"""What `destroy` takes from a host as a whole (playbooks/roles/prepare/tasks/remove.yml)."""
+OURS: Final = "/var/lib/rackstack"
+"""Where checkpoints are mounted; it goes too, where none is kept."""
+REMOVED: Final = ("/opt/rackstack", "/var/cache/rackstack", "/etc/rackstack")
+"""What `destroy` takes from a host as a whole, as tests/contract/test_removed.py holds it to the roles."""
 _PATH: Final = re.compile(r"/[A-Za-z0-9._/-]*")
 _SERIAL: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._:-]{0,99}")
 
@@ -38,11 +39,11 @@ def _path(text: str) -> str:
         raise ValueError(
             f"lies in what is empty after a boot ({', '.join(_EMPTIED)}); write a folder on a disk"
         )
-    if _is_below(text, _OURS):
-        raise ValueError(f"lies in {_OURS}, where it is to be mounted itself; write a folder elsewhere")
-    if _is_below(text, *_REMOVED):
+    if _is_below(text, OURS):
+        raise ValueError(f"lies in {OURS}, where it is to be mounted itself; write a folder elsewhere")
+    if _is_below(text, *REMOVED):
         raise ValueError(
-            f"lies in what `destroy` removes whole ({', '.join(_REMOVED)}); write a folder elsewhere"
+            f"lies in what `destroy` removes whole ({', '.join(REMOVED)}); write a folder elsewhere"
         )
     return text
 
