@@ -49,6 +49,17 @@ def _driver_is_exact(design: Design, _: Sized) -> Iterator[Finding]:
         )
 
 
+def _driver_is_installed(design: Design, _: Sized) -> Iterator[Finding]:
+    driver = wanted_driver(design)
+    if driver and design.family.vendor != "nvidia":
+        yield Finding(
+            "machines.driver",
+            driver,
+            f"says a driver for {design.machine.accelerator}, and only NVIDIA's is installed and watched",
+            "drop it, and install that driver on the machines yourself",
+        )
+
+
 def _driver_is_new_enough(design: Design, _: Sized) -> Iterator[Finding]:
     driver, floor = wanted_driver(design), driver_floor(design)
     if driver and floor and versions.key(driver) < versions.key(floor):
@@ -126,6 +137,12 @@ RULES = (
         "an NVIDIA driver is one exact release, as its packages have it (580.126.20), and no branch (580)",
         "https://docs.nvidia.com/datacenter/tesla/driver-installation-guide/version-locking.html",
         _driver_is_exact,
+    ),
+    Rule(
+        "driver-is-installed",
+        "machines.driver stands only where a role installs it: on machines with NVIDIA GPUs",
+        "playbooks/roles/nvidia_driver",
+        _driver_is_installed,
     ),
     Rule(
         "driver-is-new-enough",
