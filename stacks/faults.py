@@ -39,6 +39,11 @@ _LIMITS = {
     "less_than": ("too large", "less than", "lt"),
     "less_than_equal": ("too large", "at most", "le"),
 }
+_SAID = {
+    "literal_error": "is not known here; it must be {expected}",
+    "too_long": "lists {actual_length}, too many to be meant; it must list at most {max_length}",
+}
+"""Kind of fault → rule and way out, with what pydantic says of it."""
 _NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?")
 _LONGEST = 60
 _TELLING = 4  # letters that are enough to find a longer name by
@@ -165,8 +170,8 @@ def _of_a_value(fault: ErrorDetails, where: Place) -> str:
     if kind in _LIMITS:
         state, least, limit = _LIMITS[kind]
         return f"{text} is {state}; it must be {least} {context[limit]}{_example(field)}"
-    if kind == "literal_error":
-        return f"{text} is not known here; it must be {context['expected']}"
+    if kind in _SAID:
+        return f"{text} {_SAID[kind].format(**context)}"
     if kind == "value_error":
         # The keys of a mapping that do not go together: the rule names those that matter.
         return (

@@ -1,5 +1,6 @@
 """A stack file is taken as it stands, or refused with every fault at once."""
 
+import base64
 import string
 from functools import reduce
 from typing import Any
@@ -85,6 +86,24 @@ def test_more_keys_than_anybody_means_are_refused() -> None:
     with pytest.raises(ConfigError, match="access: keys lists 65 keys; it must list at most 64"):
         parse(FLEET | {"access": {"keys": keys}}, SOURCE)
     assert len(parse(FLEET | {"access": {"keys": keys[1:]}}, SOURCE).access.keys) == 64
+
+
+def test_longer_lists_than_anybody_means_are_refused() -> None:
+    hosts = [{"address": f"10.0.{i // 256}.{i % 256}", "host_key": _host_key(i)} for i in range(1025)]
+    nics = [f"mlx5_{i}" for i in range(65)]
+    for listed, told in (
+        (hosts, "lists 1025, too many to be meant; it must list at most 1024"),
+        ([{"nics": nics}], "lists 65, too many to be meant; it must list at most 64"),
+    ):
+        machines = {"provider": "baremetal", "type": "gb300-nvl4", "hosts": listed}
+        with pytest.raises(ConfigError, match=told):
+            parse(FLEET | {"machines": machines}, SOURCE)
+
+
+def _host_key(number: int) -> str:
+    kind = b"ssh-ed25519"
+    blob = len(kind).to_bytes(4) + kind + (32).to_bytes(4) + number.to_bytes(32)
+    return f"{kind.decode()} {base64.b64encode(blob).decode()}"
 
 
 def test_what_is_shown_of_a_fleet_names_no_secret() -> None:
