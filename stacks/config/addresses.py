@@ -112,13 +112,21 @@ def _no_base(text: str, url: AnyHttpUrl) -> str | None:
 
 def untold(fleet: object) -> Iterator[tuple[Location, str]]:
     """Yield where and what for a mirror whose URL may hold a secret, in whatever a person wrote."""
-    mirror = written(fleet, ("machines", "mirror"))
+    at = ("machines", "mirror")
+    mirror = written(fleet, at)
+    if isinstance(mirror, list | dict):
+        sentence = (
+            "the value there (not shown) is no text, and the machines have one mirror; write its base URL, "
+            "for example http://10.20.0.2"
+        )
+        yield at, sentence
     if isinstance(mirror, str) and _UNTOLD.search(mirror):
         sentence = (
             "the value there (not shown) has an @ or a ?, so that a password or token may stand in it, and "
-            "the report and the logs show this URL; let the mirror ask for none, and write the URL without"
+            "the report and the logs show this URL; let the mirror ask for none and have neither in its "
+            "paths, and write the URL without"
         )
-        yield ("machines", "mirror"), sentence
+        yield at, sentence
 
 
 Address = Annotated[

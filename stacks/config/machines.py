@@ -1,5 +1,6 @@
 """The machines of a fleet: hosts of the embedded lab, or machines that a person lists."""
 
+import re
 from typing import Annotated, Final, Literal
 
 from pydantic import AfterValidator, Field
@@ -19,6 +20,9 @@ Gibibytes = Annotated[int, Field(ge=1, le=2**16)]
 _PLANNED_NAME: Final = ("tray-", "node-", "host-")
 _TAKEN: Final = ("all", "ungrouped", "localhost", "fleet")
 """Groups and the one host that Ansible has by itself, and the group of components/hosts/inventory.py."""
+_RELEASE: Final = re.compile(r"[0-9]+(\.[0-9]+)*")
+_PADDED: Final = re.compile(r"0|.*\.0[0-9]{2}")
+"""What no release of a driver has: a zero before its branch, or before two digits or more."""
 
 
 def _name(text: str) -> str:
@@ -41,6 +45,20 @@ def _key_file(text: str) -> str:
     return text
 
 
+def _driver(text: str) -> str:
+    if not _RELEASE.fullmatch(text):
+        raise ValueError(
+            "is no release of a driver, which is numbers and dots; write it as NVIDIA numbers it, without "
+            "what a package puts before or behind it"
+        )
+    if _PADDED.match(text):
+        raise ValueError(
+            "has a zero that no release has, where a number behind a dot is filled up to two digits and no "
+            "further; write it as NVIDIA numbers it"
+        )
+    return text
+
+
 HostName = Annotated[
     str,
     Field(pattern=r"^[a-z]([a-z0-9-]{0,38}[a-z0-9])?$"),
@@ -48,6 +66,10 @@ HostName = Annotated[
 ]
 Port = Annotated[int, Field(ge=1, le=65535)]
 User = Annotated[str, Field(pattern=r"^[a-z_][a-z0-9_-]{0,31}$")]
+_USER: Final = "a name of at most 32 lower-case letters, digits, _ and -, a letter or _ first"
+Driver = Annotated[
+    str, AfterValidator(_driver), Field(json_schema_extra={"pattern": rf"^{_RELEASE.pattern}$"})
+]
 KeyFile = Annotated[
     str,
     AfterValidator(_key_file),
@@ -71,7 +93,13 @@ class LabMachines(Value):
     )
 
 
-Nic = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,31}$")]
+Nic = Annotated[
+    str,
+    Field(
+        pattern=r"^[a-z][a-z0-9_]{0,31}$",
+        description="an RDMA device by its name in /sys/class/infiniband: lower-case letters, digits and _",
+    ),
+]
 Nics = Annotated[tuple[Nic, ...], Field(strict=False, max_length=64)]
 
 
@@ -79,7 +107,9 @@ class Place(Value):
     """Where a machine stands, as whoever installed it says."""
 
     rack: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,39}$")] | None = Field(
-        default=None, description="the rack, by its name", examples=["r7"]
+        default=None,
+        description="the rack, by its name of at most 40 letters, digits and . _ -",
+        examples=["r7"],
     )
     tray: Annotated[int, Field(ge=0, le=MOST)] | None = Field(
         default=None, description="its place in the rack", examples=[3]
@@ -112,14 +142,15 @@ class ListedHost(Value):
     port: Port = Field(default=22, description="TCP port of its SSH server", examples=[22])
     user: User = Field(
         default="root",
-        description="who logs in there: root, or somebody with sudo that asks for no password",
+        description=f"who logs in there, {_USER}: root, or somebody with sudo that asks for no password",
         examples=["ubuntu"],
     )
     host_key: HostKey = Field(description="its public SSH host key, type and key", examples=[EXAMPLE])
     take_over: str | None = Field(
         default=None,
         pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$",
-        description="a fleet that is gone for good, whose lease on this machine `up` takes over",
+        description="a fleet that is gone for good, whose lease on this machine `up` takes over, by its name "
+        "as the refusal shows it: letters, digits and . _ -",
         examples=["kimi-k3-gb300-3fa2c1"],
     )
     place: Place | None = Field(
@@ -146,7 +177,7 @@ class JumpHost(Value):
         examples=["198.51.100.7"],
     )
     port: Port = Field(default=22, description="TCP port of its SSH server", examples=[22])
-    user: User = Field(description="who logs in there", examples=["ubuntu"])
+    user: User = Field(description=f"who logs in there, {_USER}", examples=["ubuntu"])
     host_key: HostKey = Field(description="its public SSH host key, type and key", examples=[EXAMPLE])
     identity: KeyFile = Field(
         description="path of the private SSH key that opens it", examples=["~/.ssh/jump_ed25519"]
@@ -184,9 +215,8 @@ class BareMetalMachines(Value):
         examples=[["checkpoint"]],
     )
     storage: Storage | None = Field(default=None, description="where the checkpoints lie")
-    driver: str | None = Field(
+    driver: Driver | None = Field(
         default=None,
-        pattern=r"^[0-9]+(\.[0-9]+)*$",
         description="GPU driver that the machines get, an exact release in quotes",
         examples=["580.95.05"],
     )

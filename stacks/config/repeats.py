@@ -13,7 +13,11 @@ _ALONE: Final = {
         "these are two addresses of one machine, or machines of one image that nobody can tell apart: list "
         "it once, or make new host keys there (`ssh-keygen -A`)"
     ),
-    "place": "one machine stands there: write the tray of each",
+    "place": "one machine stands there: write rack and tray of each",
+    "disk": (
+        "a serial number is that of one disk: write that of each machine's own, or machines.storage.disk "
+        "where they are numbered alike"
+    ),
 }
 
 
@@ -45,8 +49,10 @@ def _compared(host: object, key: str) -> str:
     value = written(host, (key,))
     if isinstance(value, dict):
         rack, tray = value.get("rack"), value.get("tray")
-        return "" if rack is None or tray is None else f"rack {rack}, tray {tray}"
-    return " ".join(value.split()[:2]) if isinstance(value, str) else ""
+        return "" if tray is None else f"tray {tray}" if rack is None else f"rack {rack}, tray {tray}"
+    if not isinstance(value, str):
+        return ""
+    return " ".join(value.split()[:2]) if key == "host_key" else value
 
 
 def _words(listed: object, at: Location) -> Iterator[tuple[Location, str]]:

@@ -27,7 +27,7 @@ OURS: Final = "/var/lib/rackstack"
 REMOVED: Final = ("/opt/rackstack", "/var/cache/rackstack", "/etc/rackstack")
 """What `destroy` takes from a host as a whole, as tests/contract/test_removed.py holds it to the roles."""
 _PATH: Final = re.compile(r"/[A-Za-z0-9._/-]*")
-_SERIAL: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._:-]{0,99}")
+_SERIAL: Final = re.compile(r"[A-Za-z0-9]([A-Za-z0-9 ._:-]{0,98}[A-Za-z0-9._:-])?")
 
 
 def _path(text: str) -> str:
@@ -72,8 +72,9 @@ def _serial(text: str) -> str:
         )
     if not _SERIAL.fullmatch(text):
         raise ValueError(
-            "has a character besides letters, digits, blanks and . _ : -, or more than 100; write the serial "
-            "number as `lsblk -d -o NAME,SERIAL` shows it"
+            "has a character besides letters, digits, inner blanks and . _ : -, no letter or digit first, or "
+            "more than 100 of them; write the serial number as `lsblk -d -o NAME,SERIAL` shows it, without "
+            "blanks around it"
         )
     return text
 
