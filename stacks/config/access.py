@@ -11,6 +11,7 @@ OPERATOR = "operator"
 """Instead of a network: the address from which `up` reaches the hosts, as they see it."""
 
 _MOST_KEYS = 64
+_THIS_NETWORK = ipaddress.IPv4Network("0.0.0.0/8")
 
 
 def _network(text: str) -> str:
@@ -24,9 +25,30 @@ def _network(text: str) -> str:
         network = ipaddress.ip_network(text)
     except ValueError:
         raise ValueError(_no_network(text)) from None
-    if network.is_multicast or getattr(network.network_address, "ipv4_mapped", None):
+    if network.is_unspecified:
+        everybody = network.supernet(new_prefix=0)
+        raise ValueError(
+            f"is the address of nobody in particular; write {everybody} for everybody, or the address that a "
+            "client has"
+        )
+    if _from_nobody(network):
         raise ValueError("is an address from which nobody comes; write the address that a client has")
     return str(network)
+
+
+def _from_nobody(network: ipaddress.IPv4Network | ipaddress.IPv6Network) -> bool:
+    if isinstance(network, ipaddress.IPv6Network):
+        return network.is_multicast or network.network_address.ipv4_mapped is not None
+    return network.is_multicast or network.is_reserved or network.subnet_of(_THIS_NETWORK)
+
+
+def _elsewhere(text: str) -> str:
+    if text != OPERATOR and ipaddress.ip_network(text).is_loopback:
+        raise ValueError(
+            "is loopback, by which every machine reaches itself alone and nobody another one; write the "
+            "address that a client has, or drop it"
+        )
+    return text
 
 
 def _no_network(text: str) -> str:
@@ -44,8 +66,10 @@ Network = Annotated[
         description=f"an address, a network such as 10.20.0.0/16, or {OPERATOR}: the machine that runs `up`"
     ),
 ]
-# A list in YAML; only the sequence itself may be converted.
+# Lists in YAML; only the sequence itself may be converted.
 Networks = Annotated[tuple[Network, ...], Field(strict=False)]
+Others = Annotated[tuple[Annotated[Network, AfterValidator(_elsewhere)], ...], Field(strict=False)]
+"""Networks of other machines; through a tunnel that ends on the gateway's, its own may read /metrics."""
 
 # Letters only, so that a secret pasted here by mistake is refused; repr=False keeps it out of the refusal.
 Secret = Annotated[str, Field(pattern=r"^[A-Za-z]{1,40}$")]
@@ -96,7 +120,8 @@ class Access(Value):
         default=None,
         max_length=253,
         pattern=r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)+$",
-        description="name by which clients reach the gateway; without it they use its address",
+        description="name by which clients reach the gateway, at most 253 lower-case letters, digits and "
+        "hyphens with a dot in between; without it they use its address",
         examples=["k3.example.org"],
     )
     tls: Literal["own-ca", "off"] | GivenCertificate = Field(
@@ -109,7 +134,7 @@ class Access(Value):
         description="machine of the fleet that the gateway runs on; without it the head",
         examples=["tray-0"],
     )
-    sources: Networks = Field(
+    sources: Others = Field(
         default=(),
         description="who may reach the gateway; without any it is reached through SSH only",
         examples=[["10.20.0.0/16"]],
@@ -117,7 +142,7 @@ class Access(Value):
     metrics: Networks = Field(
         default=(), description="which of the sources may read /metrics", examples=[["10.20.0.9"]]
     )
-    operators: Networks = Field(
+    operators: Others = Field(
         default=(),
         description="who may reach SSH: the machines that run `up`, and jump hosts",
         examples=[["10.20.1.0/24"]],
