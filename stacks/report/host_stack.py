@@ -20,7 +20,7 @@ def items(plan: FleetPlan) -> Iterator[str]:
     yield from item(f"`prepare` installs {driver}; the oldest that engine and GPUs run with: {floor}")
     for role in stack.roles:
         yield from item(": ".join(filter(None, (role, "; ".join(_brings(role, stack))))), depth=1)
-    yield from item(f"before a rank starts, the gates of {plan.fabric.title}: docs/gates.md")
+    yield from item(f"before a rank starts, the gates of {plan.fabric.title}: docs/gates")
 
 
 def _brings(role: str, stack: HostStack) -> Iterator[str]:

@@ -1,7 +1,8 @@
-"""The page of gates is the table of gates."""
+"""The pages of gates are the table of gates."""
 
-from tools.gates import PAGE, page
+from tools.gates import FOLDER, pages
 
 
-def test_the_page_is_up_to_date() -> None:
-    assert PAGE.read_text() == page(), "write it again: python -m tools.gates"
+def test_the_pages_are_up_to_date() -> None:
+    there = {path.name: path.read_text() for path in FOLDER.iterdir()}
+    assert there == pages(), "write them again: python -m tools.gates"

@@ -31,9 +31,9 @@ def test_the_fabric_decides_what_is_shown(stack: str, roles: tuple[str, ...], pi
     assert "`prepare` installs the driver of machines.driver, not said yet;" in markdown(planned(stack))
     for role in roles:
         assert f"\n  - {role}" in text
-    assert f"the gates of {plan.fabric.title}: docs/gates.md" in text
+    assert f"the gates of {plan.fabric.title}: docs/gates" in text
     assert picture in svg(plan)
 
 
 def test_the_lab_shows_nothing_of_it() -> None:
-    assert "docs/gates.md" not in markdown(planned("lab"))
+    assert "docs/gates" not in markdown(planned("lab"))
