@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from components.readiness.gates.wants import Wants
 
 _NVML: Final = "https://docs.nvidia.com/deploy/nvml-api/group__nvmlFabricDefs.html"
-_NOWHERE: Final = "00000000-0000-0000-0000-000000000000"
 _NONE: Final = "N/A"
 
 COMPLETED: Final = Check(
@@ -62,7 +61,10 @@ ONE_DOMAIN: Final = Check(
         "the partition of the rack was changed while a tray was up: reboot that tray",
         "a tray came up before the switches: reboot it",
     ),
-    "https://docs.nvidia.com/multi-node-nvlink-systems/mnnvl-user-guide; NCCL 2.30.7, src/mnnvl.cc",
+    (
+        "https://docs.nvidia.com/multi-node-nvlink-systems/mnnvl-user-guide; NCCL 2.30.7, src/mnnvl.cc; "
+        "https://docs.nvidia.com/networking/display/nmxcv100/gRPC+API (partitions are numbered from 1)"
+    ),
 )
 
 AS_STATED: Final = Check(
@@ -159,9 +161,15 @@ def _unwell(fabric: Fabric) -> list[str]:
 
 def _one_domain(seen: Mapping[str, Smi]) -> Iterator[Refused]:
     places = {host: sorted({_place(gpu.fabric) for gpu in smi.gpus}) for host, smi in seen.items()}
-    nowhere = [host for host, found in places.items() if any(_NOWHERE in place for place in found)]
-    for host in nowhere:
-        yield Refused(ONE_DOMAIN, (host,), "its GPUs are in no cluster (UUID of zeros)")
+    nowhere = {
+        host: found
+        for host, smi in seen.items()
+        if (found := sorted({_place(gpu.fabric) for gpu in smi.gpus if not gpu.fabric.placed}))
+    }
+    for host, found in nowhere.items():
+        yield Refused(
+            ONE_DOMAIN, (host,), f"its GPUs say {' and '.join(found)}, which is no place in a domain"
+        )
     if len({place for found in places.values() for place in found}) > 1 and not nowhere:
         told = "; ".join(f"{host} is in {' and '.join(found)}" for host, found in places.items())
         yield Refused(ONE_DOMAIN, tuple(places), told)
@@ -175,4 +183,4 @@ def _stated(host: str, smi: Smi, wants: Wants) -> Iterator[Refused]:
 
 
 def _place(fabric: Fabric) -> str:
-    return f"clique {fabric.clique} of cluster {fabric.cluster}"
+    return f"clique {fabric.clique or 'nothing'} of cluster {fabric.cluster or 'nothing'}"

@@ -64,9 +64,9 @@ def joined_by(engine: Engine, smi: Mapping[str, Smi], imex: Mapping[str, Domain]
     gpus = [gpu for host in engine.hosts if host in smi for gpu in smi[host].gpus]
     places = {(gpu.fabric.clique, gpu.fabric.cluster) for gpu in gpus}
     registered = all((gpu.fabric.state, gpu.fabric.status) == ("Completed", "Success") for gpu in gpus)
-    clustered = all(cluster.strip("0-") for _, cluster in places)
+    placed = all(gpu.fabric.placed for gpu in gpus)
     up = all(host in imex and imex[host].status == "UP" for host in engine.hosts)
-    return "nvlink" if gpus and registered and len(places) == 1 and clustered and up else "rdma"
+    return "nvlink" if gpus and registered and len(places) == 1 and placed and up else "rdma"
 
 
 def environment(

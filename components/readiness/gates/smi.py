@@ -6,6 +6,7 @@ The form is that of nvsmi_device_v13.dtd, as drivers 570 to 595 print it on A100
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 from xml.etree import ElementTree as ET
@@ -38,6 +39,7 @@ _LATER: Final = (
     "ecc_errors/unrepairable_memory",
 )
 """Elements that older drivers or GPUs do not have (570.148 on A100, 580.105 on B200)."""
+_UUID: Final = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,12 @@ class Fabric:
     clique: str
     cluster: str
     health: Mapping[str, str]
+
+    @property
+    def placed(self) -> bool:
+        """Return whether it names a clique of a cluster; 0 and N/A are no clique, zeros are no cluster."""
+        clique = self.clique.isascii() and self.clique.isdecimal() and int(self.clique) > 0
+        return clique and bool(_UUID.fullmatch(self.cluster)) and bool(self.cluster.strip("0-"))
 
 
 @dataclass(frozen=True)
