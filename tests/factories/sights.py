@@ -188,11 +188,11 @@ def _set(element: ET.Element, path: str, word: str) -> None:
 
 
 def nvlink(wanted: Wants, _host: str, change: Mapping[Any, Any] | None) -> str:
-    """Return a table; change: index of a GPU → number of a link → its words, or None to leave it out."""
+    """Return a table; change: index of a GPU → number of a link → its words; None leaves either out."""
     change = change or {}
     lines = []
     product = (_GB300 if wanted.fabric == "nvlink" else _B200)["product_name"]
-    for index in range(wanted.gpus):
+    for index in (index for index in range(wanted.gpus) if change.get(index, {}) is not None):
         lines.append(f"GPU {index}: {product} (UUID: GPU-00000000-0000-0000-0000-00000000000{index})")
         links = dict.fromkeys(range(18), "53.125 GB/s") | change.get(index, {})
         lines += [f"\t Link {number}: {rate}" for number, rate in links.items() if rate is not None]
@@ -301,6 +301,8 @@ def nics(wanted: Wants, change: Mapping[str, Any]) -> dict[str, Any]:
             device = {"width": "16", "most": "16"}
             found[name] = {
                 **{key: differs.get(key, value) for key, value in device.items()},
-                "ports": {"1": {key: differs.get(key, value) for key, value in port.items()}},
+                "ports": differs.get(
+                    "ports", {"1": {key: differs.get(key, value) for key, value in port.items()}}
+                ),
             }
     return found

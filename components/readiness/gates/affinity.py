@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from components.readiness.gates.sight import Said
+    from components.readiness.gates.wants import Wants
 
 UNREAD: Final = Check(
     "affinity-answers",
@@ -75,13 +76,16 @@ def used(topology: Topology) -> frozenset[str]:
     return frozenset(nic for row in topology.values() for nic, relation in row.items() if relation in _NEAR)
 
 
-def refusals(seen: Mapping[str, Topology]) -> Iterator[Refused]:
+def refusals(seen: Mapping[str, Topology], wants: Wants) -> Iterator[Refused]:
     """Yield every GPU that has no network device near it.
 
     Args:
         seen: Host name → its topology.
+        wants: What the plan wants.
     """
     for host, topology in seen.items():
+        if missing := [gpu for gpu in map("GPU{}".format, range(wants.gpus)) if gpu not in topology]:
+            yield Refused(NEAR, (host,), f"nvidia-smi topo -m lists no {', '.join(missing)}")
         for gpu, row in topology.items():
             if not _NEAR & set(row.values()):
                 shown = ", ".join(f"{nic} {relation}" for nic, relation in row.items()) or "no network device"

@@ -146,7 +146,7 @@ class _Judged:
         yield from health.tested(self._tests)
         yield from links.nvlinks(self._links, wants)
         yield from links.lanes(self._smi)
-        yield from affinity.refusals(self._topologies)
+        yield from affinity.refusals(self._topologies, wants)
         yield from routing.refusals(self._routes, wants)
         yield from memory.refusals(
             self._smi, {host: sight.processes for host, sight in self._seen.items()}, wants

@@ -40,7 +40,7 @@ NVLINK: Final = Check(
 )
 NIC: Final = Check(
     "nic-active",
-    "4: ACTIVE and 5: LinkUp on every port that GPUs use",
+    "4: ACTIVE and 5: LinkUp on every port that GPUs use, one at least of each device",
     (
         "cable or transceiver: `mlxlink -d DEVICE`, replace it",
         "InfiniBand stays at INIT without a subnet manager: ask who runs the fabric",
@@ -62,7 +62,7 @@ NIC_THERE: Final = Check(
 )
 NIC_RATE: Final = Check(
     "nic-rate",
-    "the rate that most ports of the fleet have",
+    "a rate, and the one that most ports of the fleet have",
     (
         "cable or transceiver trains at a lower speed or with fewer lanes: `mlxlink -d DEVICE`, replace it",
         "the switch port is set to another speed: ask who runs the fabric",
@@ -82,6 +82,8 @@ WIDTH: Final = Check(
 CHECKS: Final = (NVLINK_UNREAD, NVLINK, NIC_THERE, NIC, NIC_RATE, WIDTH)
 
 _GPU: Final = re.compile(r"^GPU (?P<index>\d+): .* \(UUID: \S+\)\s*$")
+_RATE: Final = re.compile(r"[\d.]+ Gb/sec \(\d+X.*\)")
+_LANES: Final = re.compile(r"[1-9]\d*")
 _LINK: Final = re.compile(r"^\s+Link (?P<number>\d+): (?:(?P<rate>[\d.]+) GB/s|(?P<inactive><inactive>))\s*$")
 
 
@@ -138,6 +140,8 @@ def nvlinks(seen: Mapping[str, Mapping[int, NvLinks]], wants: Wants) -> Iterator
     usual = everywhere.most_common(1)[0][0] if everywhere else "some active"
     wanted = f"{wants.links} at {wants.link_rate:g} GB/s" if wants.links and wants.link_rate else usual
     for host, gpus in seen.items():
+        if missing := [f"GPU {index}" for index in range(wants.gpus) if index not in gpus]:
+            yield Refused(NVLINK, (host,), f"nvidia-smi nvlink -s lists no {', '.join(missing)}", wanted)
         for index, links in gpus.items():
             if links.inactive:
                 numbers = ", ".join(map(str, links.inactive))
@@ -159,6 +163,7 @@ def nics(seen: Mapping[str, Mapping[str, Nic]], used: Mapping[str, frozenset[str
         for name, nic in found.items()
         if name in used[host]
         for port in nic.ports.values()
+        if _RATE.fullmatch(port.rate)
     )
     usual = rates.most_common(1)[0][0] if rates else ""
     for host, found in seen.items():
@@ -170,24 +175,35 @@ def nics(seen: Mapping[str, Mapping[str, Nic]], used: Mapping[str, frozenset[str
 
 
 def lanes(seen: Mapping[str, Smi]) -> Iterator[Refused]:
-    """Yield every GPU that runs on fewer PCIe lanes than it has.
+    """Yield every GPU that runs on fewer PCIe lanes than it has, or that does not say so.
 
     Args:
         seen: Host name → what `nvidia-smi` says there.
     """
     for host, smi in seen.items():
         for gpu in smi.gpus:
-            if gpu.width != gpu.most:
-                yield Refused(WIDTH, (host,), f"GPU {gpu.index} ({gpu.bus}) runs on {gpu.width}", gpu.most)
+            what, width, most = f"GPU {gpu.index} ({gpu.bus})", gpu.width, gpu.most
+            yield from _lanes(host, what, width.removesuffix("x"), most.removesuffix("x"))
 
 
 def _of_nic(host: str, name: str, nic: Nic, usual: str) -> Iterator[Refused]:
+    if not nic.ports:
+        yield Refused(NIC, (host,), f"{name} has no port")
     for number, port in nic.ports.items():
         if (port.state, port.phys_state) != ("4: ACTIVE", "5: LinkUp"):
-            yield Refused(NIC, (host,), f"port {number} of {name} is {port.state}, {port.phys_state}")
+            yield Refused(
+                NIC,
+                (host,),
+                f"port {number} of {name} is {port.state or 'unknown'}, {port.phys_state or 'unknown'}",
+            )
         elif port.rate != usual:
-            yield Refused(NIC_RATE, (host,), f"port {number} of {name} runs at {port.rate}", usual)
-    if nic.width != nic.most:
-        yield Refused(
-            WIDTH, (host,), f"{name} runs on {nic.width or 'unknown'} lanes", nic.most or "what it has"
-        )
+            shown = port.rate or "a rate that the kernel does not say"
+            yield Refused(NIC_RATE, (host,), f"port {number} of {name} runs at {shown}", usual)
+    yield from _lanes(host, name, nic.width, nic.most)
+
+
+def _lanes(host: str, what: str, width: str, most: str) -> Iterator[Refused]:
+    if not _LANES.fullmatch(most):
+        yield Refused(WIDTH, (host,), f"{what} says {most or 'nothing'} of the lanes that it has")
+    elif width != most:
+        yield Refused(WIDTH, (host,), f"{what} runs on {width or 'unknown'} lanes", most)
