@@ -10,6 +10,7 @@ github.com/NVIDIA/DCGM 4.6.0, dcgmi/Diag.cpp; sysfs after the kernel's ABI/stabl
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 from xml.etree import ElementTree as ET
 
@@ -17,7 +18,7 @@ from components.readiness.gates.sight import Sight
 from components.readiness.gates.wants import Engine, Wants
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Sequence
 
 NOON: Final = 1_780_000_000.0
 _CLUSTER: Final = "00000001-0000-0000-0000-000000000001"
@@ -122,7 +123,6 @@ def _shown(wanted: Wants, host: str, change: Mapping[str, Any]) -> dict[str, Any
         "topo": topo,
         "imex": imex,
         "diag": diag,
-        "kernel": lambda _wanted, _host, lines: "".join(f"{line}\n" for line in lines or ()),
         "route": route,
     }
     found: dict[str, Any] = {
@@ -136,6 +136,7 @@ def _shown(wanted: Wants, host: str, change: Mapping[str, Any]) -> dict[str, Any
     return found | {
         "imex": found["imex"] if trays else None,
         "channels": channels if trays else None,
+        "kernel": kernel(change.get("kernel", ())),
         "nics": nics(wanted, change.get("nics", {})),
         "processes": change.get("processes", {}),
         "shows": {},
@@ -284,6 +285,13 @@ def route(wanted: Wants, host: str, change: Mapping[str, str] | None) -> str:
         "cache": [],
     }
     return json.dumps([{**found, **(change or {})}])
+
+
+def kernel(change: Sequence[str] | Mapping[str, Any]) -> dict[str, Any]:
+    """Return a log; change: its lines that name an error, or `out`, `code`, `err` and how many `lines`."""
+    if isinstance(change, Mapping):
+        return {**said(""), "lines": 0, **change}
+    return {**said("".join(f"{line}\n" for line in change)), "lines": 1207}
 
 
 def nics(wanted: Wants, change: Mapping[str, Any]) -> dict[str, Any]:

@@ -173,12 +173,12 @@ def test_memory_that_a_killed_run_left_is_named_by_process_and_unit(inputs: Gate
 
 def test_a_gpu_off_the_bus_is_counted_and_its_xid_is_named(inputs: GatesInputs) -> None:
     host = inputs.hosts[1]
-    put(host, SAYS, {"dmesg": f"{XID}\n"})
+    put(host, SAYS, {"dmesg": f"{seen.DMESG}{XID}\n"})
     try:
         with saying(host, {"smi": {3: {"lost": True}}}):
             told = refusal(inputs)
     finally:
-        put(host, SAYS, {"dmesg": ""})
+        put(host, SAYS, {"dmesg": seen.DMESG})
     assert "tray-1: the driver sees 3 GPUs, and has lost 00000003:06:00.0, wanted is 4; likely" in told
     assert "tray-1: this boot's kernel log has Xid 79 at PCI:0003:06:00, wanted is no Xid since" in told
     assert checks(told) == ["driver-sees-gpus", "health-no-xid"]

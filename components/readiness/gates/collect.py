@@ -23,7 +23,8 @@ INFINIBAND = Path("/sys/class/infiniband")
 BOOT = Path("/proc/sys/kernel/random/boot_id")
 PATIENCE = 60.0  # seconds; a driver that hangs must not hide the rest
 DIAG_PATIENCE = 480.0  # about two minutes are documented for level 2
-MOST_LINES = 200
+# Device and code, and of an SXid how grave it is; of a line of no known form only that it names one.
+ERROR = re.compile(r"\bXid \([^)]*\): \d+|\bSXid \([^)]*\): \d+, [\w-]+|\bS?Xid\b")
 NOT_THERE, TOO_LATE = 127, 124
 
 
@@ -93,10 +94,14 @@ def short(xml: str) -> str:
 
 
 def kernel() -> dict[str, Any]:
-    """Return the lines of this boot's kernel log that name an Xid or an SXid."""
+    """Return the first line of each Xid and SXid in this boot's kernel log, and how many lines it has."""
     said = ask("journalctl", "--dmesg", "--boot", "--quiet", "--no-pager", "--output=short-monotonic")
-    lines = [line for line in said["out"].splitlines() if re.search(r"\bS?Xid\b", line)]
-    return {**said, "out": "\n".join(lines[:MOST_LINES])}
+    lines = said["out"].splitlines()
+    first: dict[str, str] = {}
+    for line in lines:
+        if match := ERROR.search(line):
+            first.setdefault(match[0], line)
+    return {**said, "out": "\n".join(first.values()), "lines": len(lines)}
 
 
 def channels(user: str) -> dict[str, Any]:

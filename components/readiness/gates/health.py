@@ -13,7 +13,7 @@ from components.readiness.gates.sight import NotUnderstood
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from components.readiness.gates.sight import Said
+    from components.readiness.gates.sight import KernelLog, Said
     from components.readiness.gates.smi import Smi
 
 _XIDS: Final = "https://docs.nvidia.com/deploy/xid-errors/analyzing-xid-catalog.html"
@@ -39,9 +39,13 @@ COUNTERS: Final = Check(
 )
 KERNEL: Final = Check(
     "health-kernel-log-read",
-    "kernel-log lines with Xid and SXid in their documented form",
+    "a kernel log since the boot, Xid and SXid in their documented form",
     (
         "the journal of this boot cannot be read: `journalctl -k -b`",
+        (
+            "journald keeps no lines of the kernel (ReadKMsg=no, Storage=none, a small SystemMaxUse= or "
+            "RuntimeMaxUse=): correct journald.conf, reboot the host"
+        ),
         "a driver of a later form: file it with the line, nothing is taken for right that is not known",
     ),
     f"{_XIDS}; https://docs.nvidia.com/datacenter/tesla/fabric-manager-user-guide/contents.html (SXid)",
@@ -132,17 +136,19 @@ class Test:
     warnings: tuple[str, ...]
 
 
-def xids(said: Said) -> tuple[Xid, ...]:
+def xids(said: KernelLog) -> tuple[Xid, ...]:
     """Return what this boot's kernel log says of GPUs and switches that matters.
 
     Args:
-        said: The lines that name an Xid or an SXid; none is a good answer.
+        said: The lines that name an Xid or an SXid; none is a good answer of a log that has others.
 
     Raises:
-        NotUnderstood: The log could not be read, or a line is of no known form.
+        NotUnderstood: The log could not be read, has no line at all, or one of no known form.
     """
     if said.code:
         raise NotUnderstood(f"could not be read: exit status {said.code}, {said.words!r}")
+    if not said.lines:
+        raise NotUnderstood("has no line since the boot, which proves nothing")
     found = (_xid(line) for line in said.out.splitlines() if line.strip())
     return tuple(xid for xid in found if xid is not None)
 

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from stacks.catalog.hardware import Fabric
 
 T = TypeVar("T")
+SaidT = TypeVar("SaidT", bound="Said")
 
 
 class Gate(NamedTuple):
@@ -178,7 +179,7 @@ class _Judged:
         return sight.route if len(self._wants.addresses) > 1 else None
 
     def _read(
-        self, tool: str, unread: Check, pick: Callable[[Sight], Said | None], read: Callable[[Said], T]
+        self, tool: str, unread: Check, pick: Callable[[Sight], SaidT | None], read: Callable[[SaidT], T]
     ) -> dict[str, T]:
         found = {}
         for host, sight in self._seen.items():

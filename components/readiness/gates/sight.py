@@ -54,6 +54,16 @@ class Said(BaseModel):
 NOT_THERE: Final = 127
 
 
+class KernelLog(Said):
+    """What the kernel logged since the boot: `out` has the first line of each Xid and SXid.
+
+    Attributes:
+        lines: How many lines the journal holds, whatever they say.
+    """
+
+    lines: int
+
+
 class Port(BaseModel):
     """One port of an RDMA device, as the kernel's files say it (ABI/stable/sysfs-class-infiniband).
 
@@ -127,7 +137,7 @@ class Sight(BaseModel):
         topo: `nvidia-smi topo -m`.
         imex: `nvidia-imex-ctl -N -j`; None where no domain spans hosts.
         diag: `dcgmi diag -r 2 -j`; None where it was not run because ranks of this fleet hold the GPUs.
-        kernel: Lines of this boot's kernel log that name an Xid or an SXid.
+        kernel: This boot's kernel log.
         route: `ip -j route get PEER`.
         channels: The first IMEX channel; None where no domain spans hosts.
         nics: RDMA device → what the kernel's files say of it.
@@ -145,7 +155,7 @@ class Sight(BaseModel):
     topo: Said
     imex: Said | None
     diag: Said | None
-    kernel: Said
+    kernel: KernelLog
     route: Said
     channels: Channels | None
     nics: dict[str, Nic]

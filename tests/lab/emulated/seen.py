@@ -11,6 +11,8 @@ if TYPE_CHECKING:
 
 DRIVER: Final = "@DRIVER@"
 """Stands for the release of the tool that speaks."""
+DMESG: Final = "[    0.000000] localhost kernel: Linux version 6.8.0-nvidia-64k\n"
+"""The kernel's log of a machine that is well, as `journalctl --output=short-monotonic` has it."""
 FABRICS: Final = {"gb300": "nvlink", "b200": "rdma", "b300": "rdma"}
 """Accelerator → what joins machines that have it."""
 _MEMORY: Final[Mapping[str, Mapping[str, str]]] = {
@@ -26,7 +28,7 @@ def machine(gpus: int, accelerator: str) -> dict[str, str]:
     """Return path below /etc/emulated → content, of a machine that is well."""
     return {
         **says(gpus, accelerator),
-        "dmesg": "",
+        "dmesg": DMESG,
         **{f"bus/{path}": content for path, content in _bus(gpus)},
         **{f"infiniband/{path}": content for path, content in _nics(gpus, FABRICS[accelerator])},
     }

@@ -79,14 +79,35 @@ def test_no_diagnostic_run_disturbs_ranks_of_this_fleet(monkeypatch: pytest.Monk
     assert "dcgmi" not in asked
 
 
+def _logged(monkeypatch: pytest.MonkeyPatch, lines: list[str]) -> tuple[list[str], int]:
+    monkeypatch.setattr(collect, "ask", lambda *_, **__: {"code": 0, "out": "\n".join(lines), "err": ""})
+    said = collect.kernel()
+    return said["out"].splitlines(), said["lines"]
+
+
 def test_of_the_kernel_log_only_what_names_an_error_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     lines = [
         "[1.0] usb 1-1: new",
         "[2.0] NVRM: Xid (PCI:0000:01:00): 79, x",
         "[3.0] nvidia-nvswitch0: SXid (a): 1",
     ]
-    monkeypatch.setattr(collect, "ask", lambda *_, **__: {"code": 0, "out": "\n".join(lines), "err": ""})
-    assert collect.kernel()["out"].splitlines() == lines[1:]
+    assert _logged(monkeypatch, lines) == (lines[1:], 3)
+    assert _logged(monkeypatch, []) == ([], 0)
+
+
+def test_no_error_is_hidden_by_many_lines_of_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    often = [f"[{second}.0] NVRM: Xid (PCI:0000:01:00): 31, pid={second}" for second in range(5000)]
+    switch = [
+        f"[9{second}.0] nvidia-nvswitch1: SXid (PCI:0000:c1:00.0): 28006, Non-fatal" for second in range(300)
+    ]
+    once = [
+        "[9000.0] NVRM: Xid (PCI:0000:01:00): 79, pid=1",
+        "[9001.0] NVRM: Xid (PCI:0000:02:00): 31, pid=1",
+        "[9002.0] nvidia-nvswitch1: SXid (PCI:0000:c1:00.0): 28006, Fatal",
+        "[9003.0] NVRM: Xid: something new",
+    ]
+    told, lines = _logged(monkeypatch, [*often, *switch, *once])
+    assert (told, lines) == ([often[0], switch[0], *once], 5304)
 
 
 def test_the_lists_of_clocks_are_left_out() -> None:
