@@ -47,7 +47,6 @@ class Wants(BaseModel):
         user: The user that the ranks run as.
         nics: Host name → RDMA devices that a person listed; others are judged where GPUs use them.
         cliques: Host name → NVLink clique that a person says its GPUs are in.
-        floors: Collective → least bus bandwidth in GB/s; empty where nobody documents one to be trusted.
     """
 
     model_config = _FROZEN
@@ -64,7 +63,6 @@ class Wants(BaseModel):
     user: str
     nics: dict[str, list[str]] = {}
     cliques: dict[str, int] = {}
-    floors: dict[str, float] = {}
 
     @property
     def hosts(self) -> tuple[str, ...]:
