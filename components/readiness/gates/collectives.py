@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from components.readiness.gates.wants import Engine, Wants
 
 _ENV: Final = "https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html"
+COLLECTIVES: Final = ("all_reduce", "alltoall")
+"""What the ranks run (exchange.py)."""
 TOLERANCE: Final = 0.1
 """Part of a baseline that may be missing, as in nccl-tests (NCCL_TESTS_MIN_BW, src/util.cu)."""
 
@@ -160,8 +162,8 @@ def judged(
         return failed
     refused: list[Refused] = []
     measured = [each for host in told.values() for each in host.measured]
-    if not measured:
-        refused.append(Refused(UNREAD, tuple(engine.hosts), "no rank told a figure"))
+    if untold := [name for name in COLLECTIVES if name not in {each.collective for each in measured}]:
+        refused.append(Refused(UNREAD, tuple(engine.hosts), f"no rank told a figure of {', '.join(untold)}"))
     if exchange.backend == "nccl":
         try:
             refused += ways(

@@ -37,7 +37,8 @@ def _log(case: dict[str, Any]) -> str:
 def _told(case: dict[str, Any], hosts: list[str]) -> dict[str, Told]:
     figures = [
         Measured(collective=name, size=size, busbw=busbw, wrong=wrong)
-        for name, (size, busbw, wrong) in case.get("measured", WELL).items()
+        for name, (size, busbw, wrong) in (WELL | case.get("measured", {})).items()
+        if name not in case.get("untold", [])
     ]
     quiet = Told(code=0, log="", measured=[], error="")
     head = Told(code=case.get("code", 0), log=_log(case), measured=figures, error=case.get("error", ""))

@@ -11,6 +11,7 @@ import pytest
 
 from components.hosts import ssh
 from components.readiness.gates import trial
+from components.readiness.gates.collectives import COLLECTIVES
 from components.readiness.gates.proof import Collectives, CollectivesInputs, CollectivesOutputs
 from components.readiness.gates.trial import Exchange, Member
 from stacks.errors import Incomplete, Refusal, Unreachable
@@ -71,7 +72,8 @@ class Hosts:
         if record.name in self.silent:
             raise Unreachable(f"host {record.name} did not answer over SSH")
         self.commands.append(shlex.split(command.partition("; ")[2]))
-        measured = [{"collective": "all_reduce", "size": 8, "busbw": self.busbw, "wrong": 0}]
+        figure = {"size": 8, "busbw": self.busbw, "wrong": 0}
+        measured = [{"collective": name, **figure} for name in COLLECTIVES]
         head = record.name == "tray-0"
         told: dict[str, Any] = {
             "code": int(record.name in self.failing),
@@ -89,13 +91,17 @@ def hosts(monkeypatch: pytest.MonkeyPatch) -> Hosts:
     return hosts
 
 
+def _speeds(busbw: float) -> dict[str, dict[str, float]]:
+    return {"serve": dict.fromkeys(COLLECTIVES, busbw)}
+
+
 def _proved() -> CollectivesOutputs:
     return Collectives().create(INPUTS, FakeRun())
 
 
 def test_the_first_figures_are_the_baseline_and_every_host_knows_its_ranks(hosts: Hosts) -> None:
     proved = _proved()
-    assert proved.baseline == proved.measured == {"serve": {"all_reduce": 800.0}}
+    assert proved.baseline == proved.measured == _speeds(800.0)
     jobs = sorted((json.loads(words[-1]) for words in hosts.commands), key=lambda job: int(job["first"]))
     assert [(job["first"], job["local"], job["world"]) for job in jobs] == [(0, 4, 8), (4, 4, 8)]
     assert {"--setenv=GLOO_SOCKET_IFNAME=eth0", "--setenv=NCCL_DEBUG=INFO"} <= set(hosts.commands[0])
@@ -106,7 +112,7 @@ def test_what_is_slower_than_the_baseline_is_refused_and_stays_unproved(hosts: H
     proved = _proved()
     hosts.busbw = 790.0
     again = Collectives().update(INPUTS, INPUTS, proved, FakeRun())
-    assert (again.baseline, again.measured) == (proved.baseline, {"serve": {"all_reduce": 790.0}})
+    assert (again.baseline, again.measured) == (proved.baseline, _speeds(790.0))
     hosts.busbw = 700.0
     with pytest.raises(Incomplete, match=r"all_reduce has 700 GB/s at 8 bytes, wanted is 800 GB/s") as unwell:
         Collectives().update(INPUTS, INPUTS, again, FakeRun())
@@ -119,7 +125,7 @@ def test_other_ranks_have_a_baseline_of_their_own(hosts: Hosts) -> None:
     hosts.busbw = 100.0
     members = [each.model_copy(update={"first": index * 2, "local": 2}) for index, each in enumerate(MEMBERS)]
     old = INPUTS.model_copy(update={"exchanges": [EXCHANGE.model_copy(update={"members": members})]})
-    assert Collectives().update(old, INPUTS, proved, FakeRun()).baseline == {"serve": {"all_reduce": 100.0}}
+    assert Collectives().update(old, INPUTS, proved, FakeRun()).baseline == _speeds(100.0)
 
 
 def test_ranks_that_run_already_are_left_alone(hosts: Hosts) -> None:
