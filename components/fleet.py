@@ -96,7 +96,7 @@ class Fleet(pulumi.ComponentResource):
         engine = self._playbook("engine", [prepare], budget.engine)
         checkpoint = self._playbook(_MEASURES, [prepare], budget.checkpoint)
         access = self._playbook("access", [prepare], budget.access, self._entrance.access)
-        proved = self._proved(prepare, engine, access)
+        proved = self._proved(prepare, engine, [checkpoint, access])
         # The door is there first, but a key that is rotated starts no rank again: its run is no input.
         serve = self._playbook(
             "serve",
@@ -114,8 +114,11 @@ class Fleet(pulumi.ComponentResource):
         inputs = {**self._judged(), "after": [prepare.out("run")]}
         return [Ensured(Gates, "gates", inputs, self._below, SECONDS)]
 
-    def _proved(self, prepare: Ensured, engine: Ensured, access: Ensured) -> list[Ensured]:
-        """Declare that the ranks reach each other, behind the door and with the engine that they will run."""
+    def _proved(self, prepare: Ensured, engine: Ensured, behind: Sequence[Ensured]) -> list[Ensured]:
+        """Declare that the ranks reach each other, behind the door and with the engine that they will run.
+
+        It ends ranks of which the proof is none, so not before all is there that they are started anew with.
+        """
         plan = self._plan
         if not self._gates:
             return []
@@ -127,7 +130,7 @@ class Fleet(pulumi.ComponentResource):
             "seen": self._gates[0].out("shown"),
             "after": [prepare.out("run"), engine.out("run")],
         }
-        own = pulumi.ResourceOptions(depends_on=[access])
+        own = pulumi.ResourceOptions(depends_on=list(behind))
         opts = pulumi.ResourceOptions.merge(self._below, own)
         return [Ensured(Collectives, "collectives", inputs, opts, proof.SECONDS)]
 

@@ -37,11 +37,15 @@ When the engine is installed and before it starts, all its ranks exchange data o
 `collectives`): all-reduce and all-to-all by the engine's own torch, as the service's user, in a unit with a
 rank's limits and a rank's variables. What each received is checked. The first figures are the fleet's
 baseline (`pulumi stack export`, `baseline`, GB/s as nccl-tests counts), and later ones may be 10 % below;
-other ranks get another baseline, and so does `pulumi up --replace` of it. It is done again when a playbook
-changed the hosts or the gates saw something else (a reboot, another driver), but ranks that run already are
-left alone. Where the ranks of one host fail, all are ended five seconds later; after Ctrl-C or a kill of
-Pulumi none is left. An engine that computes on cores exchanges by gloo: results are checked, ways and speeds
-are not. An engine of one rank has nobody to reach.
+other ranks get another baseline, and so does `pulumi up --replace` of it; a machine that takes another's
+place is held to what that one reached. It is done again when a playbook changed the hosts or the gates saw
+something else (a reboot, another driver). Ranks that run on every host are left alone as long as machines,
+boots and commands are those that were proved; where they run on some hosts alone, or anything of that is
+another by now, they are ended first, as the start of all ranks would do next. Ranks that run everywhere, and
+of which nothing was measured, are refused: nothing would start them again. Where the ranks of one host fail,
+all are ended five seconds later; after Ctrl-C or a kill of Pulumi none is left. An engine that computes on
+cores exchanges by gloo: results are checked, ways and speeds are not. An engine of one rank has nobody to
+reach.
 """
 
 

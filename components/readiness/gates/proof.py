@@ -13,7 +13,7 @@ from components.readiness.gates.wants import Wants  # noqa: TC001 -- pydantic re
 from stacks.errors import EffectError, Incomplete, Refusal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from components.plugin.kind import Run
@@ -71,7 +71,10 @@ class Collectives(Kind[CollectivesInputs, CollectivesOutputs]):
     def create(self, inputs: CollectivesInputs, run: Run) -> CollectivesOutputs:
         """Run all collectives and judge; fails with every refusal at once."""
         empty = CollectivesOutputs(incarnation=new_incarnation(), baseline={}, measured={})
-        return _proved(inputs, empty, run)
+        holders = _holders(inputs, run)
+        if len(holders) == len(inputs.hosts):
+            raise Refusal(_unproved(holders))
+        return _proved(inputs, empty, holders, run)
 
     def read(
         self, inputs: CollectivesInputs, outputs: CollectivesOutputs, run: Run
@@ -83,11 +86,18 @@ class Collectives(Kind[CollectivesInputs, CollectivesOutputs]):
     def update(
         self, old: CollectivesInputs, new: CollectivesInputs, outputs: CollectivesOutputs, run: Run
     ) -> CollectivesOutputs:
-        """Prove again; other ranks have a baseline of their own."""
+        """Prove again, but for ranks that run as they were proved; other ranks have a baseline of their own.
+
+        A machine that took another's place is held to what that one reached.
+        """
         same = _ranks(old) == _ranks(new)
         before = outputs if same else outputs.model_copy(update={"baseline": {}, "measured": {}})
+        # A host that does not say leaves the old proof and what it was of: nothing has changed yet.
+        holders = _holders(new, run)
         try:
-            return _proved(new, before, run)
+            if len(holders) == len(new.hosts) and _started(old) == _started(new):
+                return _left(before, holders, run)
+            return _proved(new, before, holders, run)
         except Refusal as refusal:
             # A plain refusal would leave the old proof in state as if it still held.
             raise Incomplete([str(refusal)], before.model_copy(update={"measured": {}})) from None
@@ -105,20 +115,50 @@ class Collectives(Kind[CollectivesInputs, CollectivesOutputs]):
         return bundles.write(inputs.fleet, "collectives", inputs.hosts, found, clean)
 
 
-def _proved(inputs: CollectivesInputs, before: CollectivesOutputs, run: Run) -> CollectivesOutputs:
-    """Return how fast the ranks are.
+def _holders(inputs: CollectivesInputs, run: Run) -> list[str]:
+    """Return the hosts on which ranks hold the GPUs; nobody is asked where none have anybody to reach.
+
+    Raises:
+        Refusal: A host does not say.
+    """
+    from components.readiness.gates import trial  # noqa: PLC0415 -- a preview needs none of it
+
+    return trial.held_by(inputs.hosts, run.stop) if inputs.exchanges else []
+
+
+def _left(before: CollectivesOutputs, holders: Sequence[str], run: Run) -> CollectivesOutputs:
+    """Leave ranks alone that run everywhere as they were proved: nothing would start them again.
+
+    Raises:
+        Refusal: They never were.
+    """
+    if not before.measured:
+        raise Refusal(_unproved(holders))
+    run.note(
+        f"ranks of this fleet run on {', '.join(holders)} and hold the GPUs, so collectives are not run now; "
+        "what was measured before stands"
+    )
+    return before
+
+
+def _proved(
+    inputs: CollectivesInputs, before: CollectivesOutputs, holders: Sequence[str], run: Run
+) -> CollectivesOutputs:
+    """Return how fast the ranks are; those that run already are ended, as `serve` would do next.
 
     Raises:
         Refusal: Something is not as it must be; a line for each.
     """
     from components.readiness.gates import trial  # noqa: PLC0415 -- a preview needs none of it
 
-    if holders := trial.held_by(inputs.hosts, run.stop):
+    if holders:
+        others = [host.name for host in inputs.hosts if host.name not in holders]
+        how = f"and not on {', '.join(others)}" if others else "as they were started before"
         run.note(
-            f"ranks of this fleet run on {', '.join(holders)} and hold the GPUs, so collectives are not run "
-            f"now; {'what was measured before stands' if before.baseline else 'nothing was measured yet'}"
+            f"ranks of this fleet run on {', '.join(holders)} {how}, and no proof is of those: they are "
+            "ended, the collectives are run, then all ranks start together"
         )
-        return before
+        trial.end([host for host in inputs.hosts if host.name in holders], run.stop)
     measured, faults = _measured(inputs, before.baseline, run)
     if run.stop.is_set():
         raise Refusal("the collectives were interrupted; run `pulumi up` again")
@@ -148,6 +188,25 @@ def _measured(inputs: CollectivesInputs, baseline: Speeds, run: Run) -> tuple[Sp
         figures = largest(each for host in told.values() for each in host.measured)
         measured[exchange.engine] = {name: each.busbw for name, each in figures.items()}
     return measured, faults
+
+
+def _unproved(holders: Sequence[str]) -> str:
+    from components.hosts.markers import UNIT  # noqa: PLC0415 -- a preview needs none of it
+
+    return (
+        f"ranks of this fleet run on {', '.join(holders)} and hold the GPUs, and nothing measured of them "
+        f"holds: end them (`systemctl stop {UNIT}` there), then run `pulumi up` again"
+    )
+
+
+def _started(inputs: CollectivesInputs) -> tuple[object, ...]:
+    """Return where ranks are started, and with what: machines, their boots, all that each is given.
+
+    Ranks start together and never alone, so that those which run on all of these are what was proved.
+    """
+    machines = [(host.name, host.incarnation) for host in inputs.hosts]
+    boots = {host: shows.get("boot") for host, shows in inputs.seen.items()}
+    return machines, boots, inputs.exchanges
 
 
 def _ranks(inputs: CollectivesInputs) -> list[tuple[str, str, list[tuple[str, int]]]]:

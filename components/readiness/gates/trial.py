@@ -33,6 +33,8 @@ _STOP: Final = f"systemctl stop {UNIT} 2>/dev/null"
 ASK_SECONDS: Final = 15.0
 STOP_SECONDS: Final = 20.0
 """A rank is given ten to end."""
+END_SECONDS: Final = 40.0
+"""For a rank of the engine: its unit's own limit, and systemd's after that."""
 GRACE_SECONDS: Final = 5.0
 """For the other hosts, once the ranks of one failed: they see it at once, or wait for it without end."""
 LATE: Final = f"it came to no end within {{seconds}}; see `journalctl -u {UNIT}` there"
@@ -131,12 +133,32 @@ def held_by(hosts: Sequence[HostRecord], stop: threading.Event) -> list[str]:
     Raises:
         Refusal: A host does not say.
     """
-    question = f"systemctl is-active --quiet {RANK}"
-    found = of_each(hosts, lambda host: _run(host, question, ASK_SECONDS), ASK_SECONDS, stop, LATE)
+    found = _all_of(hosts, f"systemctl is-active --quiet {RANK}", ASK_SECONDS, stop)
+    return [name for name, answer in found.items() if not answer.code]
+
+
+def end(hosts: Sequence[HostRecord], stop: threading.Event) -> None:
+    """End the ranks of this fleet on hosts where they run.
+
+    Raises:
+        Refusal: A host does not say that they ended.
+    """
+    found = _all_of(hosts, f"systemctl stop {RANK}", END_SECONDS, stop)
+    if going := [name for name, answer in found.items() if answer.code]:
+        raise Refusal(
+            f"{RANK} does not end on {', '.join(going)}: see `systemctl status {RANK}` there, reboot a host "
+            "where a process hangs in the driver, then run `pulumi up` again"
+        )
+
+
+def _all_of(
+    hosts: Sequence[HostRecord], line: str, seconds: float, stop: threading.Event
+) -> dict[str, Answer]:
+    found = of_each(hosts, lambda host: _run(host, line, seconds), seconds, stop, LATE)
     silent = [f"{name}: {answer}" for name, answer in found.items() if isinstance(answer, EffectError)]
     if silent:
         raise Refusal("\n".join(silent))
-    return [name for name, answer in found.items() if not isinstance(answer, EffectError) and not answer.code]
+    return {name: answer for name, answer in found.items() if not isinstance(answer, EffectError)}
 
 
 def run(

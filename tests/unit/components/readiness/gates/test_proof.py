@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from components.hosts import ssh
+from components.hosts.markers import UNIT
 from components.readiness.gates import trial
 from components.readiness.gates.collectives import COLLECTIVES
 from components.readiness.gates.proof import Collectives, CollectivesInputs, CollectivesOutputs
@@ -36,7 +37,14 @@ EXCHANGE = Exchange(
     port=29501,
     members=MEMBERS,
 )
-INPUTS = CollectivesInputs(fleet="f", hosts=HOSTS, wants=WANTS, exchanges=[EXCHANGE], seen={}, after=["1"])
+INPUTS = CollectivesInputs(
+    fleet="f",
+    hosts=HOSTS,
+    wants=WANTS,
+    exchanges=[EXCHANGE],
+    seen={"tray-0": {"boot": "one"}, "tray-1": {"boot": "two"}},
+    after=["1"],
+)
 LOG = (
     "a:1:2 [0] NCCL INFO comm 0x5 rank 0 nRanks 8 nNodes 1 localRanks 8 localRank 0 MNNVL 1\n"
     "a:1:2 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[1] via P2P/MNNVL"
@@ -53,6 +61,8 @@ class Hosts:
         self.failing: set[str] = set()
         self.waiting: set[str] = set()
         self.stopped: set[str] = set()
+        self.ended: set[str] = set()
+        self.stuck: set[str] = set()
         self.over = threading.Event()
         self.commands: list[list[str]] = []
 
@@ -60,12 +70,19 @@ class Hosts:
         """Answer as the host does."""
         assert deadline > 0
         if "is-active" in command:
+            if record.name in self.silent:
+                raise Unreachable(f"host {record.name} did not answer over SSH")
             return ssh.Answer(0 if record.name in self.held else 3, "", "")
+        if command == f"systemctl stop {UNIT}":
+            self.held -= {record.name} - self.stuck
+            self.ended.add(record.name)
+            return ssh.Answer(int(record.name in self.stuck), "", "")
         if command.startswith("systemctl stop") and "systemd-run" not in command:
             self.stopped.add(record.name)
             self.over.set()
             return ssh.Answer(0, "", "")
         assert "def take_part" in stdin
+        assert not self.held
         if record.name in self.waiting:
             assert self.over.wait(30)
             return ssh.Answer(1, "", "")
@@ -128,14 +145,75 @@ def test_other_ranks_have_a_baseline_of_their_own(hosts: Hosts) -> None:
     assert Collectives().update(old, INPUTS, proved, FakeRun()).baseline == _speeds(100.0)
 
 
-def test_ranks_that_run_already_are_left_alone(hosts: Hosts) -> None:
+def test_ranks_that_run_everywhere_as_they_were_proved_are_left_alone(hosts: Hosts) -> None:
     proved = _proved()
-    hosts.held, hosts.busbw = {"tray-1"}, 1.0
+    hosts.held, hosts.busbw = {"tray-0", "tray-1"}, 1.0
     hosts.commands.clear()
     run = FakeRun()
-    assert Collectives().update(INPUTS, INPUTS, proved, run) == proved
-    assert hosts.commands == []
-    assert any("ranks of this fleet run on tray-1 and hold the GPUs" in line for line in run.said)
+    again = INPUTS.model_copy(update={"after": ["2"]})
+    assert Collectives().update(INPUTS, again, proved, run) == proved
+    assert (hosts.commands, hosts.ended) == ([], set())
+    said = "ranks of this fleet run on tray-0, tray-1 and hold the GPUs, so collectives are not run now; "
+    assert run.said == [f"{said}what was measured before stands"]
+
+
+def test_ranks_that_have_lost_their_peers_are_ended_and_all_is_proved_again(hosts: Hosts) -> None:
+    proved = _proved()
+    hosts.held, hosts.busbw = {"tray-0"}, 790.0
+    run = FakeRun()
+    assert Collectives().update(INPUTS, INPUTS, proved, run).measured == _speeds(790.0)
+    assert hosts.ended == {"tray-0"}
+    assert run.said[0] == (
+        "ranks of this fleet run on tray-0 and not on tray-1, and no proof is of those: they are ended, "
+        "the collectives are run, then all ranks start together"
+    )
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"hosts": [HOSTS[0], HOSTS[1].model_copy(update={"incarnation": "another"})]},
+        {"seen": {"tray-0": {"boot": "one"}, "tray-1": {"boot": "three"}}},
+        {"exchanges": [EXCHANGE.model_copy(update={"python": "/opt/other/bin/python"})]},
+    ],
+    ids=["another machine", "a reboot", "another engine"],
+)
+def test_a_proof_of_other_machines_boots_or_engines_is_none_of_ranks_that_run_everywhere(
+    hosts: Hosts, changed: dict[str, Any]
+) -> None:
+    proved = _proved()
+    hosts.held, hosts.busbw = {"tray-0", "tray-1"}, 790.0
+    new = INPUTS.model_copy(update=changed)
+    run = FakeRun()
+    again = Collectives().update(INPUTS, new, proved, run)
+    assert (again.baseline, again.measured) == (proved.baseline, _speeds(790.0))
+    assert hosts.ended == {"tray-0", "tray-1"}
+    assert "run on tray-0, tray-1 as they were started before, and no proof is of those" in run.said[0]
+
+
+def test_another_machine_is_held_to_what_the_one_before_it_reached(hosts: Hosts) -> None:
+    proved = _proved()
+    hosts.busbw = 700.0
+    machines = [HOSTS[0], HOSTS[1].model_copy(update={"incarnation": "another"})]
+    with pytest.raises(Incomplete, match=r"all_reduce has 700 GB/s at 8 bytes, wanted is 800 GB/s"):
+        Collectives().update(INPUTS, INPUTS.model_copy(update={"hosts": machines}), proved, FakeRun())
+
+
+def test_a_rank_that_does_not_end_is_named_and_nothing_is_measured_beside_it(hosts: Hosts) -> None:
+    proved = _proved()
+    hosts.held = hosts.stuck = {"tray-0"}
+    hosts.commands.clear()
+    with pytest.raises(Incomplete, match=rf"^{UNIT} does not end on tray-0: see `systemctl status") as unwell:
+        Collectives().update(INPUTS, INPUTS, proved, FakeRun())
+    assert isinstance(unwell.value.outputs, CollectivesOutputs)
+    assert (unwell.value.outputs.measured, hosts.commands) == ({}, [])
+
+
+def test_a_host_that_does_not_say_whether_ranks_run_leaves_the_proof(hosts: Hosts) -> None:
+    proved = _proved()
+    hosts.silent = {"tray-1"}
+    with pytest.raises(Refusal, match=r"^tray-1: host tray-1 did not answer over SSH$"):
+        Collectives().update(INPUTS, INPUTS, proved, FakeRun())
 
 
 def test_a_host_that_is_silent_is_named(hosts: Hosts) -> None:
@@ -171,11 +249,25 @@ def test_ctrl_c_leaves_no_rank(hosts: Hosts) -> None:
     assert hosts.stopped == {"tray-0", "tray-1"}
 
 
-def test_ranks_that_run_before_anything_was_measured_are_told_so(hosts: Hosts) -> None:
-    hosts.held = {"tray-0"}
-    run = FakeRun()
-    assert Collectives().create(INPUTS, run).baseline == {}
-    assert run.said[-1].endswith("nothing was measured yet")
+def test_ranks_that_run_before_anything_was_measured_are_no_proof(hosts: Hosts) -> None:
+    proved = _proved()
+    hosts.held = {"tray-0", "tray-1"}
+    said = (
+        "ranks of this fleet run on tray-0, tray-1 and hold the GPUs, and nothing measured of them "
+        f"holds: end them (`systemctl stop {UNIT}` there), then run `pulumi up` again"
+    )
+    with pytest.raises(Refusal) as refused:
+        _proved()
+    assert str(refused.value) == said
+    with pytest.raises(Incomplete) as unwell:
+        Collectives().update(INPUTS, INPUTS, proved.model_copy(update={"measured": {}}), FakeRun())
+    assert (str(unwell.value), hosts.ended) == (said, set())
+
+
+def test_ranks_that_run_on_some_hosts_before_anything_was_measured_are_ended(hosts: Hosts) -> None:
+    hosts.held = {"tray-1"}
+    assert _proved().baseline == _speeds(800.0)
+    assert hosts.ended == {"tray-1"}
 
 
 def test_an_engine_of_one_rank_has_nobody_to_reach(hosts: Hosts) -> None:
