@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field, SecretStr
 
-from components.hosts import markers, openssh
+from components.hosts import markers
+from components.hosts.leaving import leaving
 from components.hosts.record import HostRecord  # noqa: TC001 -- pydantic reads it at run time
 from components.plugin.kind import Inputs, Kind, Outputs, Seen, new_incarnation
 from stacks.errors import EffectError, Incomplete, Refusal
@@ -115,7 +116,7 @@ class Playbook(Kind[PlaybookInputs, PlaybookOutputs]):
         self, old: PlaybookInputs, new: PlaybookInputs, outputs: PlaybookOutputs, run: Run
     ) -> PlaybookOutputs:
         """Undo the hosts that leave, then run the playbook on all that stay or come."""
-        _undo(old, outputs, _leaving(old.hosts, new.hosts), run)
+        _undo(old, outputs, leaving(old.hosts, new.hosts), run)
         made = outputs.model_copy(update={"run": _new_run(outputs.incarnation), "facts": {}})
         return _perform(new, made, run)
 
@@ -128,16 +129,6 @@ class Playbook(Kind[PlaybookInputs, PlaybookOutputs]):
         from components import bundles  # noqa: PLC0415 -- only a failure needs it
 
         return bundles.write(inputs.fleet, inputs.playbook, inputs.hosts, found, clean)
-
-
-def _leaving(old: Sequence[HostRecord], new: Sequence[HostRecord]) -> list[HostRecord]:
-    """Return the hosts whose name has gone, or is another machine's now: elsewhere, with another key."""
-    now = {host.name: _signs(host) for host in new}
-    return [host for host in old if not _signs(host) & now.get(host.name, set())]
-
-
-def _signs(host: HostRecord) -> set[str]:
-    return {openssh.known_name(host), host.host_key}
 
 
 def _perform(inputs: PlaybookInputs, made: PlaybookOutputs, run: Run) -> PlaybookOutputs:

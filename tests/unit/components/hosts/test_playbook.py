@@ -70,13 +70,22 @@ def _inputs(*names: str, name: str = "serve", **host_variables: dict[str, object
     return PlaybookInputs(
         fleet="f",
         playbook=name,
-        hosts=[host(each) for each in names or ("a", "b")],
+        hosts=[_host(each) for each in names or ("a", "b")],
         variables={"x": 1},
         host_variables=host_variables,
         secrets={},
         roles={},
         after=[],
     )
+
+
+def _host(name: str, **changed: str) -> HostRecord:
+    """Return the record of a machine of its own: at its address, with its key."""
+    return host(name, **{"address": f"192.0.2.{ord(name)}", "host_key": f"ssh-ed25519 {name}"} | changed)
+
+
+def _named(machine: HostRecord, name: str) -> HostRecord:
+    return machine.model_copy(update={"name": name})
 
 
 def _marker(run: str) -> str:
@@ -177,10 +186,22 @@ def test_a_machine_whose_name_another_one_gets_is_undone_first(
     world: World, changed: dict[str, str], *, undone: bool
 ) -> None:
     world.markers["b"] = _marker("i.1")
-    other = _inputs("a", "b").model_copy(update={"hosts": [host("a"), host("b", **changed)]})
+    other = _inputs("a", "b").model_copy(update={"hosts": [_host("a"), _host("b", **changed)]})
     Playbook().update(_inputs("a", "b"), other, OUTPUTS, FakeRun())
     assert world.ran == [*([("serve.undo.yml", ["b"])] if undone else []), ("serve.yml", ["a", "b"])]
-    assert world.orders[0].hosts[-1] == (host("b") if undone else other.hosts[1])
+    assert world.orders[0].hosts[-1] == (_host("b") if undone else other.hosts[1])
+
+
+def test_a_machine_that_is_in_the_fleet_under_another_name_does_not_leave_it(world: World) -> None:
+    theirs = '\x1e{"fleet": "f", "owner": "me", "incarnation": "2"}'  # of the new claim
+    world.markers = {"a": theirs, "b": theirs}
+    a, b = _inputs("a", "b").hosts
+    swapped = [each.model_copy(update={"incarnation": "2"}) for each in (_named(b, "a"), _named(a, "b"))]
+    run = FakeRun()
+    other = _inputs("a", "b").model_copy(update={"hosts": swapped})
+    Playbook().update(_inputs("a", "b"), other, OUTPUTS, run)
+    assert world.ran == [("serve.yml", ["a", "b"])]
+    assert run.said == []
 
 
 def test_a_host_that_leaves_and_does_not_answer_is_named_and_not_waited_for(world: World) -> None:
