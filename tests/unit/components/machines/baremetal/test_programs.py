@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from components.hosts import markers
-from components.machines.baremetal import hold, survey, verdict
+from components.machines.baremetal import asking, hold, survey, verdict
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -79,6 +79,31 @@ def test_of_many_at_once_one_has_it(machine: Path) -> None:
 
     with ThreadPoolExecutor() as pool:
         assert sorted(pool.map(take, range(6))) == [0, *[hold.HELD] * 5]
+
+
+def test_a_process_that_keeps_the_others_out_is_named_and_not_waited_for(
+    machine: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hold, "LONGEST", 0.0)
+    blocker = (
+        "import fcntl, os, sys; f = os.open(sys.argv[1], 0); fcntl.flock(f, 2); print(); sys.stdin.read()"
+    )
+    argv = [sys.executable, "-c", blocker, str(machine)]
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
+        assert other.stdout is not None
+        other.stdout.readline()  # now it has it
+        with pytest.raises(SystemExit) as ended:
+            hold.main("take", ONE)
+        other.communicate("")
+    said = str(ended.value)
+    assert said.startswith(f"process {other.pid} ({sys.executable} -c import fcntl")
+    assert said.endswith(f") has locked {machine} for more than 0 s")
+    assert list(machine.iterdir()) == []
+    assert hold.main("take", ONE) == 0
+
+
+def test_the_wait_ends_before_whoever_asks_gives_up() -> None:
+    assert hold.LONGEST < asking.HOLD_SECONDS / 1.5
 
 
 def test_both_programs_and_the_verdict_mean_one_file() -> None:
