@@ -54,8 +54,12 @@ def words(options: Mapping[str, str]) -> list[str]:
 
 
 def login(hop: Hop) -> list[str]:
-    """Return the arguments that name a host, its port, and who logs in with which key."""
-    return ["-i", plain(hop.identity_file), "-p", str(hop.port), f"{hop.user}@{hop.address}"]
+    """Return the arguments that name a host, its port, and who logs in with which key.
+
+    `-i` takes no path with a `%`: it looks for the file as it is written, and for a token in it afterwards.
+    """
+    key = shlex.quote(plain(hop.identity_file).replace("\\", "\\\\"))  # an option's value is split into words
+    return ["-o", f"IdentityFile={key}", "-p", str(hop.port), f"{hop.user}@{hop.address}"]
 
 
 def proxy(jump: JumpHost, options: Mapping[str, str]) -> dict[str, str]:

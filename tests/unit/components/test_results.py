@@ -36,7 +36,7 @@ def test_a_private_endpoint_comes_with_the_line_that_opens_it() -> None:
     line = results.reach(access, record.model_dump() | {"port": 2222.0})  # as it comes over the wire
     words = shlex.split(line)
     assert words[:6] == ["ssh", "-N", "-L", "8443:127.0.0.1:8443", "-F", "none"]
-    assert words[words.index("-i") + 1] == "/my keys/fleet"
+    assert "IdentityFile='/my keys/fleet'" in words
     assert f"KnownHostsCommand=/bin/echo [10.0.0.2]:2222 {KEY}" in words
     assert words[-1] == "root@10.0.0.2"
     assert not [word for word in words if word.startswith("ProxyCommand")]

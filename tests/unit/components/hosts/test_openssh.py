@@ -57,6 +57,18 @@ def test_ansible_goes_through_the_jump_host(case: dict[str, Any], tmp_path: Path
     assert _called(argv, tmp_path) == _expected(case["ansible"])
 
 
+@needs_ssh
+@pytest.mark.parametrize("name", ["key", "100%", "%h", "a key's", 'a "key"', r"a\key", "#key"])
+def test_ssh_finds_the_key_whatever_its_file_is_called(name: str, tmp_path: Path) -> None:
+    file = tmp_path / name
+    file.touch()
+    options = openssh.words({"ProxyCommand": "false"})  # the keys are looked for as soon as it has started
+    argv = [str(SSH), "-v", *options, *openssh.login(host(identity_file=str(file)))]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=30, check=False)
+    written = str(file).replace("\\", "\\\\")  # as its log has it
+    assert f"identity file {written} type " in done.stderr
+
+
 def test_a_host_is_known_by_its_port_where_it_is_not_the_usual_one() -> None:
     hops: list[Hop] = [host(), host("b", port=2201), jump(port=2222)]
     assert openssh.known_hosts(hops) == (f"127.0.0.1 {KEY}\n[127.0.0.1]:2201 {KEY}\n[192.0.2.1]:2222 {KEY}\n")
