@@ -46,21 +46,22 @@ def of_fleet(plan: FleetPlan) -> dict[str, Any]:
 
 
 def of_hosts(plan: FleetPlan, addresses: Mapping[str, str]) -> dict[str, dict[str, Any]]:
-    """Return host name → its own variables: the trays of its NVLink domain in rank order, and itself.
+    """Return host name → its own variables: the trays of its NVLink domain, or its RDMA devices.
 
     Args:
         plan: The fleet.
         addresses: Host name → address that the other members reach.
     """
-    if plan.host_stack is None or "imex" not in plan.host_stack.roles:
+    if plan.host_stack is None:
         return {}
-    return {
-        host.name: {
-            "imex_nodes": [addresses[each.name] for each in plan.hosts if each.domain == host.domain],
-            "imex_address": addresses[host.name],
-        }
-        for host in plan.hosts
-    }
+    own: dict[str, dict[str, Any]] = {host.name: {} for host in plan.hosts}
+    for host in plan.hosts:
+        if "imex" in plan.host_stack.roles:
+            nodes = [addresses[each.name] for each in plan.hosts if each.domain == host.domain]
+            own[host.name] |= {"imex_nodes": nodes, "imex_address": addresses[host.name]}
+        if "rdma" in plan.host_stack.roles:
+            own[host.name] |= {"rdma_nics": list(host.nics)}
+    return own
 
 
 def unused(plan: FleetPlan) -> Collection[str]:

@@ -38,6 +38,11 @@ class PlannedHost(Value):
     listed: ListedHost | None = None
     checkpoints: CheckpointPlace | None = None
 
+    @property
+    def nics(self) -> tuple[str, ...]:
+        """Return the RDMA devices that a person listed, which alone count then; empty where none are."""
+        return self.listed.nics if self.listed else ()
+
 
 class Claims(Value):
     """What machines of a person's own have in common.

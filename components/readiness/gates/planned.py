@@ -45,7 +45,7 @@ def wants(plan: FleetPlan, addresses: Mapping[str, str]) -> Wants:
         link_rate=links.rate if links else None,
         share=max(group.memory.usable / group.memory.capacity for group in plan.groups),
         user=USER,
-        nics={host.name: list(host.listed.nics) for host in plan.hosts if host.listed and host.listed.nics},
+        nics={host.name: list(host.nics) for host in plan.hosts if host.nics},
         cliques={
             host.name: host.listed.place.clique
             for host in plan.hosts

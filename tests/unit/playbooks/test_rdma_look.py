@@ -1,5 +1,6 @@
 """Ports, flow control and the way to GPU memory, as the host's tools tell them."""
 
+import json
 import os
 from pathlib import Path
 from typing import Any
@@ -52,6 +53,36 @@ def test_a_host_as_planned_lacks_nothing(host: dict[str, str]) -> None:
     assert lacks(host) == []
     assert look.parsed(host["ibstat"])["mlx5_1"]["State"] == "Down"
     assert list(look.gpudirect_lacks("dma-buf")) == []
+
+
+def seen(capsys: pytest.CaptureFixture[str], *nics: str) -> dict[str, Any]:
+    """Return what is said of a host where a person listed these adapters."""
+    look.main(json.dumps({"gpudirect": "dma-buf", "nics": nics, "priority": 3}))
+    found: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return found
+
+
+@pytest.mark.usefixtures("host")
+def test_only_the_adapters_that_are_listed_are_judged(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "net/eth1/mtu").write_text("1500\n")
+    assert seen(capsys) == {
+        "lacks": [],
+        "mtu": {"eth0": "9000", "eth1": "1500"},
+        "ecn": {"eth0": "unknown", "eth1": "unknown"},
+    }
+    assert seen(capsys, "mlx5_0") == {"lacks": [], "mtu": {"eth0": "9000"}, "ecn": {"eth0": "unknown"}}
+    assert seen(capsys, "mlx5_1")["lacks"] == [
+        "no RDMA port is Active (mlx5_1 Down): see cables, switches and the subnet manager"
+    ]
+
+
+@pytest.mark.usefixtures("host")
+def test_an_adapter_that_is_listed_and_not_there_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    gone = "ibstat does not show mlx5_7: correct nics: of machines.hosts, or find it with `lspci`"
+    assert seen(capsys, "mlx5_0", "mlx5_7")["lacks"] == [gone]
+    assert seen(capsys, "mlx5_7")["lacks"] == [gone]
 
 
 def test_adapters_that_carry_nothing_are_told_with_their_states(host: dict[str, str]) -> None:

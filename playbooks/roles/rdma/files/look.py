@@ -1,7 +1,8 @@
 # ruff: noqa: INP001 - a program for the host, not part of a package
 """Say whether this host can do RDMA as planned.
 
-Usage: look.py WISH (JSON: gpudirect: dma-buf or nvidia_peermem, priority: of lossless RoCE traffic)
+Usage: look.py WISH (JSON: gpudirect: dma-buf or nvidia_peermem, nics: the adapters that count, none for all,
+priority: of lossless RoCE traffic)
 
 Prints JSON: `lacks` (one sentence per thing that is not as planned), `mtu` (interface → MTU of RoCE ports),
 and `ecn` (interface → on, off or unknown: inbox drivers do not always tell). Ports are told by `ibstat`,
@@ -13,7 +14,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 CLASS = Path("/sys/class/infiniband")
@@ -28,11 +29,14 @@ PATIENCE = 20.0
 def main(argument: str) -> None:
     """Print the look."""
     wish = json.loads(argument)
-    ports = parsed(output("ibstat"))
+    shown = parsed(output("ibstat"))
+    # Another one may be for storage, or for whoever manages the host, with an MTU of its own.
+    ports = {name: port for name, port in shown.items() if name in (wish["nics"] or shown)}
     roce = {name: interface(name) for name, port in ports.items() if port.get("Link layer") == "Ethernet"}
     answer = {
         "lacks": [
-            *port_lacks(ports),
+            *(port_lacks(ports) if ports or not wish["nics"] else ()),
+            *listed_lacks(wish["nics"], shown),
             *gpudirect_lacks(wish["gpudirect"]),
             *pfc_lacks(roce, wish["priority"]),
         ],
@@ -60,6 +64,13 @@ def port_lacks(ports: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
     if ports and not active:
         states = ", ".join(f"{name} {port.get('State', 'unknown')}" for name, port in ports.items())
         yield f"no RDMA port is Active ({states}): see cables, switches and the subnet manager"
+
+
+def listed_lacks(nics: Iterable[str], shown: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
+    """Yield adapters that a person listed and that are not there."""
+    for name in nics:
+        if name not in shown:
+            yield f"ibstat does not show {name}: correct nics: of machines.hosts, or find it with `lspci`"
 
 
 def gpudirect_lacks(way: str) -> Iterator[str]:

@@ -8,6 +8,8 @@ import yaml
 from components.hosts import host_stack, roles
 from components.hosts.playbook import PLAYBOOKS
 from components.hosts.variables import Site, host_variables, variables
+from components.readiness.gates.planned import wants
+from tests.factories.hosts import KEY, KEY2
 from tests.factories.stacks import planned
 
 DRIVER = {"machines.driver": "580.126.20"}
@@ -33,6 +35,21 @@ def test_all_trays_of_a_domain_are_given_the_same_list_in_rank_order() -> None:
     own = host_stack.of_hosts(plan, addresses)
     assert [own[name]["imex_nodes"] for name in addresses] == [["10.0.0.9", "10.0.0.10", "10.0.0.2"]] * 3
     assert {name: each["imex_address"] for name, each in own.items()} == addresses
+
+
+def test_only_the_devices_that_are_listed_count_on_rdma() -> None:
+    hosts = [
+        {"address": "10.20.0.11", "host_key": KEY, "nics": ["mlx5_0", "mlx5_1"]},
+        {"address": "10.20.0.12", "host_key": KEY2},
+    ]
+    plan = planned("kimi-k3-b200", DRIVER | {"machines.hosts": hosts})
+    addresses = {"node-0": "10.20.0.11", "node-1": "10.20.0.12"}
+    own = host_variables(plan, "prepare", addresses)
+    assert {name: each["rdma_nics"] for name, each in own.items()} == {
+        "node-0": ["mlx5_0", "mlx5_1"],
+        "node-1": [],
+    }
+    assert wants(plan, addresses).nics == {"node-0": ["mlx5_0", "mlx5_1"]}
 
 
 def test_the_lab_is_given_nothing_and_sees_no_file_of_these_roles() -> None:
