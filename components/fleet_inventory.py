@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Final
 
 from pydantic import Field
 
+from components.hosts.leaving import leaving
 from components.hosts.record import Contact  # noqa: TC001 -- pydantic reads it at run time
-from components.machines.provider import PROVIDERS, fleet_faults, provider
+from components.machines.provider import PROVIDERS, Former, fleet_faults, provider
 from components.plugin.kind import Inputs, Kind, Outputs, Run, Seen, new_incarnation
 from stacks.errors import EffectError, Refusal
 
@@ -18,6 +19,10 @@ if TYPE_CHECKING:
 SECOND_LOOK: Final = 2.0
 """Seconds until the second look: a plugin whose engine was killed may still have been making something."""
 LOOKS: Final = 4
+_SILENT: Final = (
+    "it was silent when it left the list, and may be held still: `up` gives it back once it answers"
+)
+_HELD: Final = "it was silent when it left the list, and is held still: `up` gives it back"
 
 
 class InventoryInputs(Inputs):
@@ -34,12 +39,22 @@ class InventoryInputs(Inputs):
     hosts: list[Contact] = Field(default=[])
 
 
-class Inventory(Kind[InventoryInputs, Outputs]):
+class InventoryOutputs(Outputs):
+    """What else is known of a fleet.
+
+    Attributes:
+        left: Machines that did not answer when they left the list, and that the fleet may hold still.
+    """
+
+    left: list[Contact] = Field(default=[])
+
+
+class Inventory(Kind[InventoryInputs, InventoryOutputs]):
     """The record of a fleet: everything depends on it, so it is made first and deleted last."""
 
     token = "rack:fleet:Inventory"  # noqa: S105 -- a type token
     inputs = InventoryInputs
-    outputs = Outputs
+    outputs = InventoryOutputs
     replace_on = frozenset({"fleet", "provider"})
 
     def identity(self, inputs: InventoryInputs) -> str:
@@ -56,42 +71,71 @@ class Inventory(Kind[InventoryInputs, Outputs]):
             f"provider {inputs.provider!r}: it is not known; take one of: {', '.join(PROVIDERS)}",
         ]
 
-    def create(self, inputs: InventoryInputs, run: Run) -> Outputs:
+    def create(self, inputs: InventoryInputs, run: Run) -> InventoryOutputs:
         """Record the fleet; nothing is made for it."""
         del inputs, run
-        return Outputs(incarnation=new_incarnation())
+        return InventoryOutputs(incarnation=new_incarnation())
 
-    def read(self, inputs: InventoryInputs, outputs: Outputs, run: Run) -> Seen[Outputs]:
-        """Return the record: it is there as long as the state holds it."""
-        del inputs, run
-        return Seen(outputs)
+    def read(self, inputs: InventoryInputs, outputs: InventoryOutputs, run: Run) -> Seen[InventoryOutputs]:
+        """Return the record, which is there as long as the state holds it, and who is not given back."""
+        del run
+        silent, held = _former(inputs, outputs.left)
+        drift = {_called(each): {"lease": _SILENT} for each in silent}
+        drift |= {_called(each): {"lease": _HELD} for each in held}
+        return Seen(outputs.model_copy(update={"left": [*silent, *held]}), drift)
 
-    def update(self, old: InventoryInputs, new: InventoryInputs, outputs: Outputs, run: Run) -> Outputs:
-        """Keep another list of machines."""
-        del old, new, run
-        return outputs
+    def update(
+        self, old: InventoryInputs, new: InventoryInputs, outputs: InventoryOutputs, run: Run
+    ) -> InventoryOutputs:
+        """Keep another list of machines; give back who did not answer when it left the last one."""
+        before = leaving(outputs.left, new.hosts)
+        silent, held = _former(new, [*before, *leaving(old.hosts, new.hosts)])
+        left = [*silent, *_not_given(new, [each for each in held if each in before], run)]
+        return outputs.model_copy(update={"left": left})
 
-    def delete(self, inputs: InventoryInputs, outputs: Outputs, run: Run) -> None:
+    def delete(self, inputs: InventoryInputs, outputs: InventoryOutputs, run: Run) -> None:
         """Remove the strays of the fleet, and look again until nothing is left.
 
         Raises:
             Refusal: Something is left; the sentence names it.
         """
-        del outputs
-        machines = provider(inputs.provider)
+        machines, hosts = provider(inputs.provider), [*inputs.hosts, *outputs.left]
         trouble = ""
         for look in range(LOOKS):
-            left = machines.list_things(inputs.fleet, inputs.hosts)
+            left = machines.list_things(inputs.fleet, hosts)
             if not left:
                 return
             run.note(f"removing what no state knows: {', '.join(left)}")
             try:
-                machines.remove_strays(inputs.fleet, inputs.hosts, run)
+                machines.remove_strays(inputs.fleet, hosts, run)
             except EffectError as error:
                 trouble = f" ({error})"
             time.sleep(SECOND_LOOK if look < LOOKS - 1 else 0)
-        if left := machines.list_things(inputs.fleet, inputs.hosts):
+        if left := machines.list_things(inputs.fleet, hosts):
             raise Refusal(
                 f"fleet {inputs.fleet} still has: {', '.join(left)}{trouble}; end what holds it and "
                 "destroy again"
             )
+
+
+def _former(inputs: InventoryInputs, hosts: Sequence[Contact]) -> Former:
+    if not hosts:
+        return Former((), ())
+    return provider(inputs.provider).former(inputs.fleet, hosts, inputs.hosts)
+
+
+def _not_given(inputs: InventoryInputs, hosts: Sequence[Contact], run: Run) -> Sequence[Contact]:
+    """Give machines back that left the list; return them where that fails, which holds nothing else up."""
+    if not hosts:
+        return ()
+    try:
+        provider(inputs.provider).remove_strays(inputs.fleet, hosts, run)
+    except EffectError as error:
+        run.warn(f"machines that left the list are not given back yet: {error}")
+        return hosts
+    run.note(f"given back, after they had left the list: {', '.join(map(_called, hosts))}")
+    return ()
+
+
+def _called(host: Contact) -> str:
+    return f"{host.name} ({host.address})"

@@ -5,10 +5,9 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Final
 
-from components.fleet_inventory import Inventory, InventoryInputs
+from components.fleet_inventory import Inventory, InventoryInputs, InventoryOutputs
 from components.machines.contact import contact
 from components.machines.provider import provider
-from components.plugin.kind import Outputs
 from stacks.config import BareMetalMachines, LabMachines
 from stacks.errors import Refusal
 
@@ -68,7 +67,7 @@ def sweep(record: InventoryInputs, run: Told, *, sure: bool) -> Iterator[str]:
         run.note(f"{fleet} has: {each}")
     if not sure:
         _require_yes(fleet, len(found))
-    Inventory().delete(record, Outputs(incarnation="lost"), run)
+    Inventory().delete(record, InventoryOutputs(incarnation="lost"), run)
     yield f"removed {len(found)} things of fleet {fleet}; nothing is left under its name"
 
 

@@ -4,13 +4,25 @@ from __future__ import annotations
 
 import re
 from importlib import import_module
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from components.hosts.record import Contact
     from components.plugin.kind import Run
+
+
+class Former(NamedTuple):
+    """Machines that are in a fleet's list no more, and of which not all is known to be well.
+
+    Attributes:
+        silent: Those that did not answer; all of them where one that is in the list did not, and may be one.
+        held: Those that the fleet holds still, or has left something on.
+    """
+
+    silent: Sequence[Contact]
+    held: Sequence[Contact]
 
 
 class Provider(Protocol):
@@ -29,6 +41,9 @@ class Provider(Protocol):
         Raises:
             EffectError: A thing is held by somebody else or does not go.
         """
+
+    def former(self, fleet: str, hosts: Sequence[Contact], members: Sequence[Contact]) -> Former:
+        """Say which of the machines that left the list, `members` by now, are not given back."""
 
 
 _FLEET: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")

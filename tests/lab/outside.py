@@ -12,8 +12,7 @@ from ipaddress import IPv4Network
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from components.fleet_inventory import InventoryInputs
-from components.plugin.kind import Outputs
+from components.fleet_inventory import InventoryInputs, InventoryOutputs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -45,9 +44,9 @@ with ThreadPoolExecutor() as pool:
 _NODAD = {True: ["nodad"], False: []}
 
 
-def inventory_of(fleet: str) -> tuple[InventoryInputs, Outputs]:
+def inventory_of(fleet: str) -> tuple[InventoryInputs, InventoryOutputs]:
     """Return the record of a lab fleet, as a state would hold it."""
-    return InventoryInputs(fleet=fleet, provider="lab"), Outputs(incarnation="any")
+    return InventoryInputs(fleet=fleet, provider="lab"), InventoryOutputs(incarnation="any")
 
 
 def ssh(host: HostRecord, command: str, host_key: str | None = None) -> subprocess.CompletedProcess[str]:

@@ -12,14 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from components.fleet_inventory import Inventory, InventoryInputs
+from components.fleet_inventory import Inventory, InventoryInputs, InventoryOutputs
 from components.hosts import ssh
 from components.hosts.playbook import Playbook
 from components.hosts.record import Contact
 from components.machines.baremetal.host import Host, HostInputs
 from components.machines.lab import keys
 from components.machines.lab.network import Network, NetworkInputs
-from components.plugin.kind import Outputs
 from stacks.errors import EffectError, Refusal, Unreachable
 from tests.factories import playbooks
 from tests.factories.machines import boot, machine
@@ -96,11 +95,11 @@ def claim(one: HostRecord) -> Iterator[Callable[..., HostInputs]]:
             continue  # a way in that was wrong on purpose
 
 
-def record(*claims: HostInputs) -> tuple[InventoryInputs, Outputs]:
+def record(*claims: HostInputs) -> tuple[InventoryInputs, InventoryOutputs]:
     """Return the record of a fleet of such machines, as a state would hold it."""
     hosts = [Contact(**{name: getattr(each, name) for name in Contact.model_fields}) for each in claims]
     inputs = InventoryInputs(fleet=claims[0].fleet, provider="baremetal", hosts=hosts)
-    return inputs, Outputs(incarnation="any")
+    return inputs, InventoryOutputs(incarnation="any")
 
 
 def refusal(inputs: HostInputs) -> str:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
 
-from components.fleet_inventory import Inventory, InventoryInputs
+from components.fleet_inventory import Inventory, InventoryInputs, InventoryOutputs
 from components.hosts import ssh
 from components.hosts.playbook import Playbook
 from components.hosts.record import HostRecord
@@ -16,7 +16,6 @@ from components.machines.lab import cache
 from components.machines.lab.booted import MachineInputs
 from components.machines.lab.host import Host
 from components.machines.lab.network import Network, NetworkInputs
-from components.plugin.kind import Outputs
 from stacks import catalog
 from tools.bench.figure import Figure, within
 from tools.bench.playbooks import Applied, Silent
@@ -77,7 +76,9 @@ def _hosts() -> Iterator[list[HostRecord]]:
         yield _booted(fleet)
     finally:
         ssh.close_all()
-        Inventory().delete(InventoryInputs(fleet=fleet, provider="lab"), Outputs(incarnation="any"), Silent())
+        Inventory().delete(
+            InventoryInputs(fleet=fleet, provider="lab"), InventoryOutputs(incarnation="any"), Silent()
+        )
 
 
 def image() -> Path:

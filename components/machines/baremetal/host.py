@@ -6,6 +6,7 @@ import getpass
 import os
 from typing import TYPE_CHECKING
 
+from components.hosts.markers import LEASE
 from components.hosts.record import Contact, HostRecord
 from components.machines.baremetal import asking, lease, verdict
 from components.machines.baremetal.asking import called
@@ -122,7 +123,10 @@ class Host(Kind[HostInputs, HostOutputs]):
         try:
             given = asking.give(inputs.record(), "incarnation", outputs.incarnation)
         except EffectError as silent:
-            run.warn(f"its lease was not given back: {silent}")
+            run.warn(
+                f"{called(inputs)} may keep the lease {LEASE} of fleet {inputs.fleet}, and the next `up` or "
+                f"`destroy` gives it back if it answers then: {silent}"
+            )
             return
         if not given:
             run.note(f"{called(inputs)} is left alone: somebody else holds it by now")

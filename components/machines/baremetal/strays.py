@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from components.hosts import markers
 from components.machines.baremetal import asking, lease
+from components.machines.provider import Former
 from stacks.errors import EffectError
 
 if TYPE_CHECKING:
@@ -26,14 +27,14 @@ class Left:
 
     Attributes:
         host: The machine.
-        leased: Whether it holds it.
+        claim: Incarnation of its lease there; empty where it has none.
         folder: Whether its folder is there, and with it what it set up; of no interest where another fleet
             holds the machine, which takes it away itself (`take_over`).
         silent: Why the machine could not be asked; empty where it could.
     """
 
     host: HostRecord
-    leased: bool = False
+    claim: str = ""
     folder: bool = False
     silent: str = ""
 
@@ -53,8 +54,18 @@ class BareMetal:
         if set_up := [left.host for left in found if left.folder]:
             take_back(fleet, set_up, run)
         for left in found:
-            if left.leased:
+            if left.claim:
                 asking.give(left.host, "fleet", fleet)
+
+    def former(self, fleet: str, hosts: Sequence[Contact], members: Sequence[Contact]) -> Former:
+        """Ask all of them: a machine may be a member by another address, which its claim tells."""
+        found, now = dict(zip(hosts, _look(fleet, hosts), strict=True)), _look(fleet, members)
+        claims = {each.claim for each in now if each.claim}
+        silent = [host for host, left in found.items() if left.silent]
+        held = [
+            host for host, left in found.items() if left.claim not in claims and (left.claim or left.folder)
+        ]
+        return Former([*silent, *held], []) if any(each.silent for each in now) else Former(silent, held)
 
 
 def _things(fleet: str, left: Left) -> list[str]:
@@ -63,7 +74,7 @@ def _things(fleet: str, left: Left) -> list[str]:
         return [f"maybe the lease of {where}, which cannot be asked ({left.silent})"]
     return [
         *([f"what it set up on {where}, with /var/lib/rackstack/{fleet}"] if left.folder else []),
-        *([f"the lease {markers.LEASE} of {where}"] if left.leased else []),
+        *([f"the lease {markers.LEASE} of {where}"] if left.claim else []),
     ]
 
 
@@ -87,7 +98,7 @@ def _left(fleet: str, host: HostRecord) -> Left:
         return Left(host, silent=(answer.err.strip().splitlines() or ["it said nothing"])[-1])
     found, text = answer.out.split(markers.SEPARATOR, 1)
     held = lease.read(text)
-    leased = held is not None and held.fleet == fleet
+    claim = held.incarnation if held is not None and held.fleet == fleet else ""
     # A lease that cannot be read may be anybody's.
-    ours = leased or not text.strip()
-    return Left(host, leased=leased, folder=ours and bool(found.strip()))
+    ours = claim or not text.strip()
+    return Left(host, claim=claim, folder=bool(ours and found.strip()))

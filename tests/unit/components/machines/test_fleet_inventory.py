@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from components import fleet_inventory
-from components.fleet_inventory import Inventory, InventoryInputs
-from components.plugin.kind import Outputs
+from components.fleet_inventory import Inventory, InventoryInputs, InventoryOutputs
 from stacks.errors import Refusal
 from tests.factories.run import FakeRun
 
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
     from components.plugin.kind import Run
 
 INPUTS = InventoryInputs(fleet="lab-3fa2c1", provider="lab")
-OUTPUTS = Outputs(incarnation="i1")
+OUTPUTS = InventoryOutputs(incarnation="i1")
 
 
 class FakeProvider:
