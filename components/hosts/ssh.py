@@ -289,7 +289,7 @@ def _open(client: paramiko.SSHClient, end: float, opener: _Opener) -> paramiko.C
     return channel
 
 
-def _transport(client: paramiko.SSHClient) -> paramiko.Transport:
+def _transport(client: paramiko.SSHClient | paramiko.Channel) -> paramiko.Transport:
     transport = client.get_transport()
     if transport is None:
         raise EOFError("the connection was closed")
@@ -322,6 +322,8 @@ def _exchange(channel: paramiko.Channel, stdin: bytes, end: float) -> Answer:
     while not (channel.exit_status_ready() and channel.eof_received):
         if time.monotonic() > end:
             raise TimeoutError("the command did not end within its deadline")
+        if not _transport(channel).is_active() and not channel.eof_received:
+            raise EOFError("the connection ended while a command ran")
         if left and channel.send_ready():
             left = left[channel.send(left[:CHUNK]) :]
             if not left:

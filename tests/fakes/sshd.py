@@ -1,4 +1,4 @@
-"""An SSH server on loopback that forwards connections, and nothing else."""
+"""An SSH server on loopback that forwards connections, and ends them in the middle of a command."""
 
 from __future__ import annotations
 
@@ -28,11 +28,13 @@ class FakeSshd(paramiko.ServerInterface):
     Attributes:
         forwards: Whether connections are forwarded.
         trusts: Whether keys are accepted.
+        breaks: Whether a command is taken, and the connection ends while it runs; else no session is granted.
         lines: The connections to it, those that were refused included.
     """
 
     def __init__(self) -> None:
         self.forwards = self.trusts = True
+        self.breaks = False
         self.lines: list[socket.socket] = []
         self._wanted: dict[tuple[threading.Thread, int], int] = {}
 
@@ -47,9 +49,14 @@ class FakeSshd(paramiko.ServerInterface):
         return common.AUTH_SUCCESSFUL if self.trusts else common.AUTH_FAILED
 
     def check_channel_request(self, kind: str, chanid: int) -> int:
-        """Grant no session."""
+        """Grant a session or not."""
         del kind, chanid
-        return common.OPEN_FAILED_ADMINISTRATIVELY_PROHIBITED
+        return common.OPEN_SUCCEEDED if self.breaks else common.OPEN_FAILED_ADMINISTRATIVELY_PROHIBITED
+
+    def check_channel_exec_request(self, channel: paramiko.Channel, command: bytes) -> bool:
+        """Take any command."""
+        del channel, command
+        return True
 
     def check_channel_direct_tcpip_request(
         self, chanid: int, origin: tuple[str, int], destination: tuple[str, int]
@@ -73,7 +80,10 @@ class FakeSshd(paramiko.ServerInterface):
             transport.start_server(server=self)
             while transport.is_active():
                 channel = transport.accept(0.1)
-                if channel is not None:
+                if channel is not None and self.breaks:
+                    channel.recv(1)  # until whoever runs a command has nothing more to say
+                    line.shutdown(socket.SHUT_RDWR)
+                elif channel is not None:
                     self._forward(channel)
 
     def _forward(self, channel: paramiko.Channel) -> None:

@@ -109,6 +109,18 @@ def test_a_server_that_forwards_nothing_is_named_with_the_way_out(
         ssh.tunnel(host, listener.getsockname()[1], LIMIT)
 
 
+def test_a_host_that_is_lost_while_it_runs_a_command_is_not_waited_for(
+    served: tuple[sshd.FakeSshd, HostRecord],
+) -> None:
+    server, host = served
+    server.breaks = True
+    with pytest.raises(
+        Unreachable,
+        match=r"^host a \(root@.*\) did not answer over SSH: the connection ended while a command ran",
+    ):
+        ssh.run(host, "true", deadline=LIMIT)
+
+
 def test_another_host_key_is_refused(
     served: tuple[sshd.FakeSshd, HostRecord], listener: socket.socket
 ) -> None:
