@@ -197,6 +197,23 @@ def test_a_machine_of_another_fleet_is_refused_until_that_is_named_as_gone(
     assert said(one, f"cat {LEASE}").count("first-000001") == 1
 
 
+@pytest.mark.long
+def test_a_machine_whose_name_another_one_gets_is_left_as_it_was_found(
+    claim: Any, machines: list[HostRecord]
+) -> None:
+    first, second = claim(), claim(machines[1])
+    held = Host().create(first, FakeRun())
+    wanted = {"prepare_packages": ["g++"], "prepare_memory_mib": 128}
+    before = playbooks.inputs([held.record], first.fleet, "prepare", wanted)
+    made = Playbook().create(before, FakeRun())
+    Host().delete(first, held, FakeRun())  # the engine replaces the machine first
+    after = before.model_copy(update={"hosts": [Host().create(second, FakeRun()).record]})
+    run = FakeRun()
+    there = Playbook().update(before, after, made, run)
+    assert not [told for told in run.said if "left alone" in told or "not undone" in told]
+    Playbook().delete(after, there, FakeRun())
+
+
 def test_two_addresses_of_one_machine_are_refused(claim: Any, one: HostRecord) -> None:
     second = f"{one.address.rpartition('.')[0]}.{SECOND}"
     said(one, f"ip address add {second}/24 dev eth0")

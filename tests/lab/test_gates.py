@@ -8,21 +8,26 @@ from __future__ import annotations
 import json
 import re
 import shlex
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
 from components.hosts import ssh
+from components.readiness.gates import trial
 from components.readiness.gates.kind import Gates, GatesInputs
 from components.readiness.gates.planned import wants
+from components.readiness.gates.proof import Collectives, CollectivesInputs
 from stacks.errors import Incomplete, Refusal
 from tests.factories.run import FakeRun
 from tests.factories.stacks import planned
 from tests.lab.emulated import seen
 from tests.lab.emulated.packages import OLDER, RELEASE, of_no_release, of_release
 from tests.lab.emulated.rack import GPUS, TRAY, Rack, trays
-from tests.lab.faults.site import on, settle
+from tests.lab.faults.site import on, settle, spoilt
+from tests.lab.test_collectives import ENDS, RUNS, SLOW
+from tests.lab.test_unreachable import MENDED, unreachable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -48,6 +53,10 @@ XID: Final = (
     "[  812.100000] tray-1 kernel: NVRM: Xid (PCI:0003:06:00): 79, pid='<unknown>', name=<unknown>,"
     " GPU has fallen off the bus."
 )
+HANGS: Final = f"mv {SAYS}/diag /root/diag && mkfifo {SAYS}/diag"
+"""Makes the diagnostic run, which prints that file, wait for somebody who writes it."""
+HANGS_NO_MORE: Final = f"pkill -x cat; mv /root/diag {SAYS}/diag"
+ASKED: Final = "timeout 30 sh -c 'until pgrep -x cat >/dev/null; do sleep 0.1; done'"
 OTHER_CLIQUE: Final = {gpu: {"fabric/cliqueId": "32767"} for gpu in range(GPUS)}
 
 CLUSTER: Final = "cluster 00000001-0000-0000-0000-000000000001"
@@ -225,6 +234,77 @@ def test_a_port_that_is_down_or_slow_keeps_nodes_on_rdma_away(rack: Rack) -> Non
         assert checks(told) == ["nic-rate"]
         Gates().create(asked, FakeRun())
     Gates().create(gated(rack, "kimi-k3-gb300"), FakeRun())
+
+
+def test_a_tray_that_is_lost_while_its_tools_are_asked_is_named(
+    inputs: GatesInputs, rack: Rack, soon_noticed: None
+) -> None:
+    del soon_noticed
+    lost = inputs.hosts[1]
+    passed = Gates().create(inputs, FakeRun())
+    with ThreadPoolExecutor() as pool, spoilt(lost, HANGS, HANGS_NO_MORE):
+        asking = pool.submit(refusal, inputs)
+        on(lost, ASKED)
+        with unreachable(rack):
+            told = asking.result()
+            drift = Gates().read(inputs, passed, FakeRun()).drift
+    assert told == (
+        f"tray-1: host tray-1 (root@{lost.address}:22) did not answer over SSH: the connection ended while a "
+        f"command ran; {MENDED}"
+    )
+    assert list(drift) == ["tray-1"]
+    assert "did not answer over SSH" in drift["tray-1"]["host"]
+
+
+def test_a_tray_that_is_lost_while_ranks_exchange_data_is_named_and_the_others_end(
+    inputs: GatesInputs, rack: Rack, soon_noticed: None
+) -> None:
+    del soon_noticed
+    head, lost = inputs.hosts
+    torch = f"mkdir /opt/slow && echo '{SLOW}' >/opt/slow/torch.py"
+    away = f"systemctl stop {trial.UNIT} 2>/dev/null; rm -r /opt/slow"
+    with ThreadPoolExecutor() as pool, spoilt(head, torch, away), spoilt(lost, torch, away):
+        proving = pool.submit(unproved, exchanged(inputs))
+        on(lost, RUNS)
+        with unreachable(rack):
+            told = proving.result()
+        on(head, ENDS)
+    assert told == (
+        f"tray-1: host tray-1 (root@{lost.address}:22) did not answer over SSH: the connection ended while a "
+        f"command ran; {MENDED}"
+    )
+
+
+@pytest.fixture
+def soon_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have the operator's side say something each second: it learns of the end only by an answer to that."""
+    monkeypatch.setattr(ssh, "KEEPALIVE_SECONDS", 1)
+    ssh.close_all()
+
+
+def exchanged(inputs: GatesInputs) -> CollectivesInputs:
+    """Return what a rank of each tray does, by a torch that never comes to an end."""
+    members = [
+        trial.Member(host=host.name, first=index, local=1, environment={"PYTHONPATH": "/opt/slow"})
+        for index, host in enumerate(inputs.hosts)
+    ]
+    exchange = trial.Exchange(
+        engine="serve",
+        backend="gloo",
+        python="/usr/bin/python3",
+        address=inputs.hosts[0].address,
+        port=29501,
+        members=members,
+    )
+    facts = inputs.model_dump(include={"fleet", "hosts", "wants"})
+    return CollectivesInputs(**facts, exchanges=[exchange], seen={}, after=[])
+
+
+def unproved(inputs: CollectivesInputs) -> str:
+    """Have ranks exchange data that do not come to an end, and return all that is said."""
+    with pytest.raises(Refusal) as refused:
+        Collectives().create(inputs, FakeRun())
+    return str(refused.value)
 
 
 def gated(rack: Rack, stack: str) -> GatesInputs:
