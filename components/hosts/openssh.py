@@ -26,11 +26,6 @@ def known_name(hop: Hop) -> str:
     return hop.address if hop.port == SSH_PORT else f"[{hop.address}]:{hop.port}"
 
 
-def place(hop: Hop) -> str:
-    """Return how sentences name an account on a host."""
-    return f"{hop.user}@{hop.address}:{hop.port}"
-
-
 def known_hosts(hops: Iterable[Hop]) -> str:
     """Return the text of a known_hosts file that holds exactly the keys of these hosts."""
     return "".join(f"{known_name(hop)} {hop.host_key}\n" for hop in hops)

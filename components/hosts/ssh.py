@@ -17,8 +17,9 @@ from typing import TypeAlias
 import paramiko
 
 from components.hosts.joined import joined
-from components.hosts.openssh import known_name, place
+from components.hosts.openssh import known_name
 from components.hosts.record import Hop, HostRecord, JumpHost
+from stacks.accounts import place
 from stacks.errors import Refusal, Unreachable
 
 CONNECT_SECONDS = 10.0

@@ -2,27 +2,11 @@
 
 import shlex
 from collections.abc import Iterator
-from typing import Protocol
 
+from stacks.accounts import Account, place
 from stacks.planning import FleetPlan
 
 _SSH = 22
-
-
-class Account(Protocol):
-    """Who logs in where: a listed machine, or the jump host."""
-
-    @property
-    def address(self) -> str:
-        """Return its address, or the jump host's name."""
-
-    @property
-    def port(self) -> int:
-        """Return the port of its SSH server."""
-
-    @property
-    def user(self) -> str:
-        """Return who logs in."""
 
 
 def addresses(plan: FleetPlan) -> dict[str, str]:
@@ -43,11 +27,6 @@ def sentences(plan: FleetPlan) -> Iterator[str]:
     if claims.mirror:
         yield f"wheels and checkpoint come from {claims.mirror}"
     yield f"`destroy` leaves {' and '.join(claims.keep) or 'nothing'} on them (machines.keep)"
-
-
-def place(there: Account) -> str:
-    """Return an account on a machine: `root@10.20.0.11:22`."""
-    return f"{there.user}@{there.address}:{there.port}"
 
 
 def forwarding(plan: FleetPlan) -> str:

@@ -11,11 +11,12 @@ import pytest
 ROOT = Path(__file__).parents[2]
 ROOMS = ("stacks", "components", "lifecycle", "tools")
 
-SHARED = ("stacks.errors", "stacks.values", "stacks.faults", "stacks.places", "stacks.lab")
+SHARED = ("stacks.errors", "stacks.values", "stacks.faults", "stacks.places", "stacks.accounts", "stacks.lab")
 BELOW = {
     "stacks.errors": (),
     "stacks.values": (),
     "stacks.places": (),
+    "stacks.accounts": (),
     "stacks.lab": (),
     "stacks.faults": ("stacks.places",),
     "stacks.config": SHARED,
