@@ -316,8 +316,7 @@ def _as_user(host: HostRecord, command: str, *, root: bool) -> str:
 
 def _exchange(channel: paramiko.Channel, stdin: bytes, end: float) -> Answer:
     """Feed and drain a running command until it ends; neither side can block the other."""
-    out, err = bytearray(), bytearray()
-    left = stdin
+    out, err, left = bytearray(), bytearray(), stdin
     if not left:
         channel.shutdown_write()
     while not (channel.exit_status_ready() and channel.eof_received):
