@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 PLAYBOOKS = Path(__file__).resolve().parents[2] / "playbooks"
 LOOK_SECONDS = 15.0
+LAST_UNDONE = "prepare"
+_TIDY = "rmdir ~/.ansible/tmp ~/.ansible 2>/dev/null"
+"""Remove what Ansible has left empty in the home of the user who logs in; what is not empty stays."""
 
 
 class PlaybookInputs(Inputs):
@@ -175,11 +178,8 @@ def _undo(inputs: PlaybookInputs, outputs: PlaybookOutputs, hosts: Sequence[Host
             run.note(
                 f"host {host.name} is left alone: a newer fleet {inputs.fleet} set {inputs.playbook} up there"
             )
-    if not ours:
-        return
-    verdict = _carry_out(inputs, f"{inputs.playbook}.undo.yml", ours, _new_run(outputs.incarnation), run)
-    if not verdict.ok:
-        raise Refusal("; ".join(verdict.failures))
+    if ours:
+        _go_back(inputs, ours, outputs.incarnation, run)
 
 
 def take_back(fleet: str, hosts: Sequence[HostRecord], run: Run) -> None:
@@ -198,9 +198,17 @@ def take_back(fleet: str, hosts: Sequence[HostRecord], run: Run) -> None:
         roles={},
         after=[],
     )
-    verdict = _carry_out(inputs, "prepare.undo.yml", hosts, _new_run(new_incarnation()), run)
+    _go_back(inputs, hosts, new_incarnation(), run)
+
+
+def _go_back(inputs: PlaybookInputs, hosts: Sequence[HostRecord], incarnation: str, run: Run) -> None:
+    from components.hosts import ssh  # noqa: PLC0415 -- brings paramiko, which only a look needs
+
+    verdict = _carry_out(inputs, f"{inputs.playbook}.undo.yml", hosts, _new_run(incarnation), run)
     if not verdict.ok:
         raise Refusal("; ".join(verdict.failures))
+    if inputs.playbook == LAST_UNDONE:
+        _of_each(hosts, lambda host: ssh.run(host, _TIDY, deadline=LOOK_SECONDS, root=False))
 
 
 def _is_ours(answer: Answer, outputs: PlaybookOutputs) -> bool:

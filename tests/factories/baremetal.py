@@ -74,7 +74,6 @@ class Machine:
         if "def take" not in stdin:
             return Answer(0, json.dumps(self.facts | {"lease": self._text(), "fleets": self.fleets}), "")
         patch.setattr(hold, "LEASE", self.folder / "lease")
-        patch.setattr(hold, "tidy", lambda _: None)
         words = shlex.split(command)
         code = hold.main(*words[words.index("-") + 1 :])
         return Answer(code, capsys.readouterr().out, "")

@@ -13,11 +13,10 @@ another process keeps this one out for too long, the last line says which.
 import fcntl
 import json
 import os
-import pwd
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 LEASE = Path("/var/lib/rackstack-lease")
@@ -99,15 +98,7 @@ def give(key: str, value: str) -> int:
         sys.stdout.write(held)
         return HELD
     LEASE.unlink(missing_ok=True)
-    tidy(Path(pwd.getpwnam(os.environ.get("SUDO_USER", "root")).pw_dir))
     return 0
-
-
-def tidy(home: Path) -> None:
-    """Remove what Ansible has left empty in the home of the user who logs in; what is not empty stays."""
-    with suppress(OSError):
-        for folder in (".ansible/tmp", ".ansible"):
-            (home / folder).rmdir()
 
 
 def standing() -> str:

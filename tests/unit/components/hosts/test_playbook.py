@@ -33,10 +33,15 @@ class World:
     verdict: RunVerdict = GOOD
     orders: list[Order] = field(default_factory=list)
     asked: list[str] = field(default_factory=list)
+    tidied: list[str] = field(default_factory=list)
 
-    def run(self, host: HostRecord, command: str, *, deadline: float, stdin: str = "") -> ssh.Answer:
+    def run(
+        self, host: HostRecord, command: str, *, deadline: float, stdin: str = "", root: bool = True
+    ) -> ssh.Answer:
         """Answer as a host."""
         del deadline
+        if command.startswith("rmdir ~/.ansible/tmp ~/.ansible") and not root:
+            self.tidied.append(host.name)
         self.asked.append(host.name)
         text = self.markers[host.name]
         if text is None:
@@ -216,6 +221,13 @@ def test_delete_undoes_what_is_ours_or_half_made_and_leaves_the_rest(world: Worl
     world.markers = {"a": _marker("i.0"), "b": _marker("j.1"), "c": "", "d": None}
     Playbook().delete(_inputs("a", "b", "c", "d"), OUTPUTS, FakeRun())
     assert world.ran == [("serve.undo.yml", ["a", "c"])]
+
+
+def test_what_ansible_left_empty_goes_with_the_last_playbook(world: World) -> None:
+    Playbook().delete(_inputs(), OUTPUTS, FakeRun())
+    assert world.tidied == []
+    Playbook().delete(_inputs(name="prepare"), OUTPUTS, FakeRun())
+    assert sorted(world.tidied) == ["a", "b"]
 
 
 def test_a_host_that_another_fleet_holds_by_now_is_left_alone(world: World) -> None:

@@ -25,7 +25,6 @@ TWO = json.dumps({"fleet": "two", "incarnation": "i2"})
 def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return a folder that stands for the machine's."""
     monkeypatch.setattr(hold, "LEASE", tmp_path / "lease")
-    monkeypatch.setattr(hold, "tidy", lambda _: None)
     return tmp_path
 
 
@@ -55,18 +54,6 @@ def test_what_is_no_lease_is_left_alone(machine: Path) -> None:
     assert hold.main("take", ONE) == hold.HELD
     assert hold.main("give", "fleet", "one") == hold.HELD
     assert (machine / "lease").read_text() == "who knows"
-
-
-def test_only_what_ansible_left_empty_goes_from_a_home(tmp_path: Path) -> None:
-    (tmp_path / ".ansible/tmp").mkdir(parents=True)
-    (tmp_path / ".ansible/mine").touch()
-    hold.tidy(tmp_path)
-    assert [path.name for path in (tmp_path / ".ansible").iterdir()] == ["mine"]
-    (tmp_path / ".ansible/mine").unlink()
-    hold.tidy(tmp_path)
-    (tmp_path / ".ansible/tmp").mkdir(parents=True)
-    hold.tidy(tmp_path)
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_of_many_at_once_one_has_it(machine: Path) -> None:
