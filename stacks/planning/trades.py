@@ -79,15 +79,25 @@ def _interface(design: Design) -> Iterator[Choice]:
     """Yield by which network interface the ranks meet, where they need one and it is not known yet."""
     if design.lab or design.count == 1:
         return
+    *names, last = _of_each_host(design)
     yield Choice(
         what="network interface of the ranks",
         value="that of each host's route to the head",
         why=(
-            "nobody knows it before the hosts are listed; GLOO_SOCKET_IFNAME and NCCL_SOCKET_IFNAME are "
-            "filled in for each host then, and stand in no command here"
+            f"each host is asked for it before a rank starts; {', '.join(names)} and {last} are filled in "
+            "for it then, and stand in no command here"
         ),
         source="https://github.com/vllm-project/recipes/tree/main/strategies",
     )
+
+
+def _of_each_host(design: Design) -> Iterator[str]:
+    """Yield the variables that the gates fill in (components/readiness/gates/settings.py)."""
+    yield from ("GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME")
+    if design.fabric.kind == "rdma" and any(host.nics for host in design.listed):
+        yield "NCCL_IB_HCA"
+    if len(design.groups) > 1:
+        yield "UCX_NET_DEVICES"
 
 
 def _count(design: Design) -> int | None:

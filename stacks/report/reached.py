@@ -22,6 +22,9 @@ def sentences(plan: FleetPlan) -> Iterator[str]:
     places = [f"{host.name} {place(host.listed)}" for host in plan.hosts if host.listed]
     if places:
         yield f"reached by SSH: {', '.join(places)}{_key(claims.identity)}"
+    nics = [f"{host.name} {', '.join(host.nics)}" for host in plan.hosts if host.nics]
+    if nics:
+        yield f"RDMA devices that alone count: {'; '.join(nics)} (nics of machines.hosts)"
     if claims.jump:
         yield f"through the jump host {place(claims.jump)}{_key(claims.jump.identity)}"
     if claims.mirror:

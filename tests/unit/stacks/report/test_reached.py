@@ -19,7 +19,7 @@ KEY2 = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIBY2eqy2ekoBfI2oq5VoLMs5CGN4D3EU3aCg
 LISTED = {
     "machines.hosts": [
         {"address": "10.20.0.11", "host_key": KEY, "user": "ubuntu", "port": 2222},
-        {"address": "10.20.0.12", "host_key": KEY2},
+        {"address": "10.20.0.12", "host_key": KEY2, "nics": ["mlx5_0", "mlx5_1"]},
     ],
     "machines.identity": "~/my keys/fleet",
     "machines.mirror": "http://10.20.0.2/m",
@@ -36,6 +36,7 @@ JUMP = {
 }
 SAID = (
     "reached by SSH: tray-0 ubuntu@10.20.0.11:2222, tray-1 root@10.20.0.12:22, with the key ~/my keys/fleet",
+    "RDMA devices that alone count: tray-1 mlx5_0, mlx5_1 (nics of machines.hosts)",
     "through the jump host ann@bastion.example.org:2200, with the key ~/.ssh/jump",
     "wheels and checkpoint come from http://10.20.0.2/m",
     "`destroy` leaves checkpoint on them (machines.keep)",
