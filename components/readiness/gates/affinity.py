@@ -19,8 +19,16 @@ UNREAD: Final = Check(
     "an answer of `nvidia-smi topo -m` with a table and its legend of network devices",
     (
         "the driver does not answer: see driver-answers",
-        ("mlx5_ib is not loaded, so the table has no network device: run `up` again, the role rdma loads it"),
         "a driver of a later form: file it with the output, nothing is taken for right that is not known",
+    ),
+    "manual page nvidia-smi(1), topo -m",
+)
+DEVICE: Final = Check(
+    "affinity-device",
+    "a table with the network devices that the GPUs use",
+    (
+        "mlx5_ib is not loaded: `lsmod`, run `up` again, the role rdma loads it",
+        "the host has no adapter, or it has failed: `lspci -d 15b3:`, `dmesg | grep -i mlx5`",
     ),
     "manual page nvidia-smi(1), topo -m",
 )
@@ -29,10 +37,7 @@ NEAR: Final = Check(
     "a network device at PIX or PXB (no host bridge between) for every GPU",
     (
         "a card sits in a slot of another switch than the vendor's diagram says: the machine's manual",
-        (
-            "ACS is on and sends peers' traffic through the host bridge: turn it off in the BIOS setup "
-            "or with the role tuning"
-        ),
+        "ACS is on and sends peers' traffic through the host bridge: turn it off in the BIOS setup",
         (
             "the machine is no reference design: NCCL would copy through host memory there, take another "
             "machine type"
@@ -44,7 +49,7 @@ NEAR: Final = Check(
     ),
 )
 
-CHECKS: Final = (UNREAD, NEAR)
+CHECKS: Final = (UNREAD, DEVICE, NEAR)
 
 _ESCAPES: Final = re.compile(r"\x1b\[[\d;]*m")
 _LEGEND: Final = re.compile(r"^\s+(?P<nic>NIC\d+): (?P<name>\S+)\s*$")
@@ -86,9 +91,12 @@ def refusals(seen: Mapping[str, Topology], wants: Wants) -> Iterator[Refused]:
     for host, topology in seen.items():
         if missing := [gpu for gpu in map("GPU{}".format, range(wants.gpus)) if gpu not in topology]:
             yield Refused(NEAR, (host,), f"nvidia-smi topo -m lists no {', '.join(missing)}")
+        if not any(topology.values()):
+            yield Refused(DEVICE, (host,), "nvidia-smi topo -m shows no network device")
+            continue
         for gpu, row in topology.items():
             if not _NEAR & set(row.values()):
-                shown = ", ".join(f"{nic} {relation}" for nic, relation in row.items()) or "no network device"
+                shown = ", ".join(f"{nic} {relation}" for nic, relation in row.items())
                 yield Refused(NEAR, (host,), f"{gpu} has {shown}")
 
 
