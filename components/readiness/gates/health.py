@@ -69,7 +69,10 @@ DIAG_UNREAD: Final = Check(
     (
         "nvidia-dcgm does not run: `journalctl -u nvidia-dcgm`, run `up` again, the role dcgm starts it",
         "another process held a GPU during the run: see memory-free",
-        "a DCGM of another form than 4.x: run `up` again, the role dcgm installs the pinned release",
+        (
+            "a DCGM of another form than 4.x: file it with the output, nothing is taken for right that is "
+            "not known"
+        ),
     ),
     f"{_DCGM}; github.com/NVIDIA/DCGM 4.6.0, testing/python3/dcgm_diag_schema.json",
 )

@@ -52,7 +52,10 @@ NIC_THERE: Final = Check(
     "nic-there",
     "every network device that the stack lists",
     (
-        "mlx5_ib is not loaded: `lsmod`, run `up` again, the role rdma loads it",
+        (
+            "mlx5_ib is not loaded (`lsmod`): over RDMA run `up` again, the role rdma loads it; over NVLink "
+            "`modprobe mlx5_ib`"
+        ),
         (
             "the device has another name on this host: `ls /sys/class/infiniband`, correct nics: of "
             "machines.hosts"
