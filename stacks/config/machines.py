@@ -42,6 +42,8 @@ def _key_file(text: str) -> str:
         raise ValueError("is no path from / or ~/ on; write the whole path of the private key")
     if text.endswith("/"):
         raise ValueError("ends in /, as a folder does; write the path of the private key itself")
+    if text.endswith(".pub"):
+        raise ValueError("is the public half by its name; write the path of the private one beside it")
     return text
 
 
