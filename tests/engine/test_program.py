@@ -87,6 +87,7 @@ def test_every_shipped_stack_is_shown_whole(shared: Pulumi, name: str) -> None:
     shown, plan = shared.run("preview", "--stack", name), planned(name)
     machine = "rack:lab:Host" if plan.provider == "lab" else "rack:fleet:Machine"
     assert created(shown, machine) == {host.name for host in plan.hosts}
+    assert created(shown, "rack:fleet:GpuCluster") == {plan.fabric.kind}
     if plan.missing:
         assert created(shown, "rack:fleet:Rank") == {
             f"{group.name}-{rank.rank}" for group in plan.groups for rank in group.ranks

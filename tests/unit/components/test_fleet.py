@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pulumi
+import pytest
 from pulumi.runtime import mocks, set_mocks
 
 from components import cluster, entrance, fleet
@@ -14,8 +15,6 @@ from tests.factories.hosts import KEY, KEY2, host
 from tests.factories.stacks import planned
 
 if TYPE_CHECKING:
-    import pytest
-
     from stacks.planning import FleetPlan
 
 ENVIRONMENT = {"GLOO_SOCKET_IFNAME": "ens1", "NCCL_SOCKET_IFNAME": "=ens1"}
@@ -95,6 +94,23 @@ def test_over_rdma_no_rank_starts_before_the_gates_and_each_gets_its_hosts_own_i
     assert exchange["members"][0]["environment"].items() >= ENVIRONMENT.items()
     for own in seen["rack:hosts:Playbook", "serve"]["host_variables"].values():
         assert own["serve_env"].items() >= ENVIRONMENT.items()
+
+
+@pytest.mark.parametrize(
+    ("stack", "fabric", "own", "other"),
+    [
+        ("kimi-k3-gb300", "nvlink", {"imex"}, {"fabric_manager", "rdma"}),
+        ("kimi-k3-b200", "rdma", {"fabric_manager", "rdma"}, {"imex"}),
+    ],
+)
+def test_a_cluster_is_named_by_its_fabric_and_shows_the_roles_that_go_with_it(
+    monkeypatch: pytest.MonkeyPatch, stack: str, fabric: str, own: set[str], other: set[str]
+) -> None:
+    seen = _declared(planned(stack, LISTED), monkeypatch)
+    [(name, shown)] = [(name, each) for (kind, name), each in seen.items() if kind == "rack:fleet:GpuCluster"]
+    assert name == fabric
+    assert own <= set(shown["roles"])
+    assert not other & set(shown["roles"])
 
 
 def test_the_lab_has_no_gates(monkeypatch: pytest.MonkeyPatch) -> None:
