@@ -21,6 +21,7 @@ _PORTABLE = "allgather_reducescatter"
 """The engine's own choice, which works on every fabric."""
 _FLASHINFER = "VLLM_ALLREDUCE_USE_FLASHINFER"
 _IB_OFF = "NCCL_IB_DISABLE"
+_P2P_OFF = "NCCL_P2P_DISABLE"
 
 
 def _joins_the_machines(design: Design, _: Sized) -> Iterator[Finding]:
@@ -216,6 +217,18 @@ def _goes_by_rdma(design: Design, _: Sized) -> Iterator[Finding]:
         )
 
 
+def _goes_by_nvlink(design: Design, _: Sized) -> Iterator[Finding]:
+    off = design.config.env.get(_P2P_OFF, "0")
+    if off != "0" and design.fabric.kind in {"nvlink", "rdma"} and _joins_gpus(design):
+        yield Finding(
+            f"env.{_P2P_OFF}",
+            off,
+            "keeps NCCL off NVLink, by which the GPUs of a machine reach each other, and the gates refuse "
+            "ranks that go another way",
+            "drop it",
+        )
+
+
 def goes_by_tcp(design: Design) -> bool:
     """Return whether the stack says that the ranks of several machines go by TCP although RDMA joins them."""
     by_hand = design.config.env.get("NCCL_NET", "")
@@ -224,6 +237,10 @@ def goes_by_tcp(design: Design) -> bool:
 
 def _crosses(design: Design) -> bool:
     return any(group.machines > 1 for group in design.groups)
+
+
+def _joins_gpus(design: Design) -> bool:
+    return any(group.parallel.gpus > 1 for group in design.groups)
 
 
 def _spreads_something(design: Design, _: Sized) -> Iterator[Finding]:
@@ -281,6 +298,12 @@ RULES = (
         "ranks that RDMA joins do not go by TCP, unless the stack itself says so (NCCL_NET: Socket)",
         "https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html",
         _goes_by_rdma,
+    ),
+    Rule(
+        "gpus-go-by-nvlink",
+        "GPUs of one machine reach each other by NVLink where a gate looks at their way",
+        "https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html",
+        _goes_by_nvlink,
     ),
     Rule(
         "all-to-all-needs-experts",
