@@ -91,7 +91,7 @@ class LabMachines(Value):
     cpus: Count = Field(description="processor cores of each host", examples=[1])
     memory_gib: Gibibytes = Field(description="memory of each host in GiB", examples=[4])
     image: str = Field(
-        description="image of the hosts, a file in stacks/catalog/images", examples=["bookworm-1"]
+        description="image of the hosts, a file in stacks/catalog/images", examples=["bookworm-2"]
     )
 
 

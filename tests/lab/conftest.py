@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-IMAGE = "bookworm-1"
+IMAGE = "bookworm-2"
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -1,11 +1,15 @@
 """Where checkpoints lie, on a real host: a folder that is mounted and let go, and disks that are refused.
 
-A lab host has no disks, so `lsblk` is a stand-in there, and no file system is made.
+A lab host has no disks, so `lsblk` is a stand-in there. The one that is formatted is a loop device of this
+machine, lent to the host; what udev would say of it, the stand-in asks.
 """
 
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
@@ -21,7 +25,7 @@ from tests.lab.faults.site import refusal
 from tests.lab.outside import said
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Iterator
 
     from components.hosts.playbook import PlaybookInputs
     from components.hosts.record import HostRecord
@@ -52,6 +56,13 @@ DISK: Final[dict[str, Any]] = {
         }
     ],
 }
+
+
+SERIAL: Final = "S0EMPTY0001"
+UUID: Final = "a6f4c96d-d0bf-5c5c-a4a4-1cf520b88d3f"
+"""Of the file system that the role makes on that disk, as files/storage.py has it."""
+LSBLK: Final = Path(__file__).parent / "data" / "lsblk"
+"""One that asks the kernel, since no udev has told it."""
 
 
 @pytest.fixture(scope="module")
@@ -157,6 +168,64 @@ def test_a_disk_that_holds_data_is_never_touched(host: HostRecord, fleet: str) -
         "no disk there has the serial number S0OTHER; it has S0EXAMPLE0001 (/dev/nvme0n1, 1,099.5 GB)"
         in refusal(wished(host, fleet, "disk", "S0OTHER"))
     )
+
+
+@pytest.fixture
+def disk(host: HostRecord, tmp_path: Path) -> Iterator[str]:
+    """Lend the machine an empty disk of 512 MiB; return its path there."""
+    backing = tmp_path / "disk"
+    backing.touch()
+    os.truncate(backing, 512 << 20)
+    path = output("losetup", "--find", "--show", str(backing))
+    try:
+        number = Path(path).stat().st_rdev
+        said(host, f"mknod {path} b {os.major(number)} {os.minor(number)}")
+        said(host, f"mkdir -p /dev/disk/by-uuid; ln -s {path} /dev/disk/by-uuid/{UUID}")
+        stand_in = LSBLK.read_text().replace("@PATH@", path).replace("@SERIAL@", SERIAL)
+        said(host, f"cat >/usr/local/bin/lsblk <<'E'\n{stand_in}E\nchmod +x /usr/local/bin/lsblk")
+        yield path
+        said(host, f"rm {path} /dev/disk/by-uuid/{UUID} /usr/local/bin/lsblk")
+    finally:
+        output("losetup", "--detach", path)
+
+
+def test_an_empty_disk_is_formatted_once_kept_and_emptied_where_nothing_is_kept(
+    host: HostRecord, fleet: str, disk: str
+) -> None:
+    keeping = wished(host, fleet, "disk", SERIAL)
+    made = Playbook().create(keeping, FakeRun())
+    assert said(host, f"findmnt --noheadings --output FSTYPE,SOURCE,UUID {PLACE}").split() == [
+        "xfs",
+        disk,
+        UUID,
+    ]
+    said(host, f"touch {PLACE}/held")
+    assert Playbook().read(keeping, made, FakeRun()).drift == {}
+    again = FakeRun()
+    made = Playbook().update(keeping, keeping, made, again)
+    assert again.changes == []
+    Playbook().delete(keeping, made, FakeRun())
+    assert (
+        said(host, "findmnt --source " + disk + " || true; ls /var/lib/rackstack 2>/dev/null || true") == ""
+    )
+
+    taking = keeping.model_copy(update={"variables": keeping.variables | {"prepare_keep_checkpoints": False}})
+    made = Playbook().create(taking, FakeRun())
+    assert said(host, f"ls {PLACE}") == "held"
+    Playbook().delete(taking, made, FakeRun())
+    assert said(host, f"mount {disk} /mnt; ls /mnt; umount /mnt") == ""
+
+
+def test_a_disk_with_a_byte_at_its_end_is_not_formatted(host: HostRecord, fleet: str, disk: str) -> None:
+    said(host, f"printf x | dd of={disk} bs=1 seek=$(((512 << 20) - 1)) conv=notrunc status=none; sync")
+    reason = refusal(wished(host, fleet, "disk", SERIAL))
+    assert f"tray-0: disk {SERIAL} ({disk}) has data in its first or last MiB" in reason
+    assert said(host, f"blkid -p {disk} || true") == ""
+
+
+def output(*argv: str) -> str:
+    """Return what a command of this machine prints."""
+    return subprocess.run(argv, check=True, capture_output=True, text=True).stdout.strip()
 
 
 def wished(host: HostRecord, fleet: str, kind: str, source: str) -> PlaybookInputs:

@@ -23,7 +23,7 @@ from tools.bench.served import Served
 
 MANY = 16
 _ROUNDS = 5
-_IMAGE = "bookworm-1"
+_IMAGE = "bookworm-2"
 _FIRST_INDEX = 2
 _MEMORY_MIB = 256
 _BOOTS_AT_ONCE = 4

@@ -11,7 +11,7 @@ from _pytest.mark.structures import ParameterSet
 CASES = Path(__file__).parents[2] / "cases" / "stacks"
 
 FLEET: dict[str, Any] = {
-    "machines": {"provider": "lab", "count": 2, "cpus": 1, "memory_gib": 4, "image": "bookworm-1"},
+    "machines": {"provider": "lab", "count": 2, "cpus": 1, "memory_gib": 4, "image": "bookworm-2"},
     "fabric": "ethernet",
     "model": "small",
     "engine": "cpu-1.2.3",

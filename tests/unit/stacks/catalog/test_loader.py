@@ -39,7 +39,7 @@ def test_entries_carry_what_their_files_say(catalog: Catalog) -> None:
     manifest = catalog.models["small"].checkpoints["bf16"].manifest
     assert isinstance(manifest, Manifest)
     assert manifest.files["model.safetensors"].size == 1_572_164
-    assert catalog.images["bookworm-1"].packages == ("systemd",)
+    assert catalog.images["bookworm-2"].packages == ("systemd",)
     assert catalog.machines["lab-host"].fabrics == ("ethernet",)
     assert catalog.family("cpu") == "cpu"
     assert catalog.accelerator("cpu").formats == ("fp32", "bf16")
@@ -103,7 +103,7 @@ def test_a_fault_is_one_sentence_with_file_and_key(case: dict[str, Any], folder:
 def test_every_fault_of_every_file_is_told_at_once(folder: Path) -> None:
     change(folder / "models/small.yaml", "served_name", 3)
     (folder / "models/other.yaml").write_text("5\n")
-    (folder / "images/bookworm-1.yaml").write_text("- bookworm\n")
+    (folder / "images/bookworm-2.yaml").write_text("- bookworm\n")
     (folder / "locks/cpu-1.2.3.lock").unlink()
     assert refusal(folder) == [
         "models/other.yaml: must be a mapping of keys; see the other files beside it",
@@ -112,7 +112,7 @@ def test_every_fault_of_every_file_is_told_at_once(folder: Path) -> None:
             "locks/cpu-1.2.3.lock: is missing from the catalog;"
             " restore the file or remove the entry that names it"
         ),
-        "images/bookworm-1.yaml: must be a mapping of keys; see the other files beside it",
+        "images/bookworm-2.yaml: must be a mapping of keys; see the other files beside it",
     ]
 
 

@@ -72,7 +72,7 @@ def _twice(node: yaml.Node | None) -> Iterator[str]:
 
 
 def test_packages_of_the_lab_engines_are_in_the_lab_image() -> None:
-    image = CATALOG.images["bookworm-1"]
+    image = CATALOG.images["bookworm-2"]
     for engine in CATALOG.engines.values():
         if engine.facts.variant == "cpu":
             needed = {*engine.facts.packages, *PACKAGES}
