@@ -133,6 +133,7 @@ def test_the_way_back_leads_to_units_as_they_were_found(
         ("systemctl", "disable", "--now", "a.service"),
         *(("systemctl", verb, "a.service") for verb in again),
     ]
+    settle.forget()
     assert settle.remove([]) == []
 
 
@@ -143,6 +144,7 @@ def test_a_unit_stays_with_the_packages_that_brought_it(
     monkeypatch.setattr(settle, "unit_state", lambda _: RUNS | {"ActiveState": "inactive"})
     assert settle.change({"units": {"a.service": [], "b.service": []}}) == ["a.service", "b.service"]
     assert settle.remove(["a.service"]) == ["b.service"]
+    settle.forget()
     assert not (tmp_path / "found").exists()
 
 
@@ -178,6 +180,7 @@ def test_the_way_back_leads_to_the_file_that_was_found(tmp_path: Path) -> None:
     assert (theirs.read_text(), theirs.stat().st_mode & 0o777) == ("SERVER_PORT=1\n", 0o600)
     assert str(link.readlink()) == "theirs.cfg"
     assert not ours.exists()
+    settle.forget()
     assert not (tmp_path / "found").exists()
 
 
@@ -219,4 +222,21 @@ def test_the_way_back_leads_to_the_setting_that_was_found(tmp_path: Path) -> Non
     assert place.read_text() == "4\n"
     assert settle.remove([]) == ["vm.nr_hugepages"]
     assert place.read_text() == "64\n"
+    settle.forget()
     assert not (tmp_path / "found").exists()
+
+
+@pytest.mark.usefixtures("said")
+def test_a_way_back_that_was_cut_short_is_taken_again_as_a_whole(tmp_path: Path) -> None:
+    theirs, link, ours = (tmp_path / name for name in ("theirs.cfg", "link.cfg", "ours.cfg"))
+    theirs.write_text("theirs\n")
+    link.symlink_to("theirs.cfg")
+    paths = sorted(map(str, (theirs, link, ours)))
+    settle.change({"files": {path: {"content": "a\n", "mode": "0644"} for path in paths}})
+    for _ in range(2):
+        link.with_name(".link.cfg.rackstack").symlink_to("theirs.cfg")
+        assert sorted(settle.remove([])) == paths
+        assert (theirs.read_text(), str(link.readlink())) == ("theirs\n", "theirs.cfg")
+    settle.forget()
+    assert settle.remove([]) == []
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["link.cfg", "module", "sys", "theirs.cfg"]

@@ -4,6 +4,7 @@
 Usage: settle.py look WISH     (JSON, see below)
        settle.py change WISH
        settle.py remove STAY   (the way back of all that was ever wished; JSON: units that stay as they are)
+       settle.py forget        (what was found: nothing is left to be taken back)
 
 WISH holds any of
     files     path → {content, mode}
@@ -11,7 +12,8 @@ WISH holds any of
     settings  key of sysctl → value in force; a file in /etc/sysctl.d keeps it, and is one of `files`
     units     unit → paths: enabled, active, and started after each of these files was written
 What was there before the first change of a file, a setting or a unit is kept in FOUND, and `remove` puts it
-back; what was as wished already is a person's own, and stays.
+back; what was as wished already is a person's own, and stays. Until `forget`, `remove` does the same again, so
+that a way back which was cut short is taken from its beginning.
 Each action prints JSON: `changed`, and the first two `stale`, one sentence per thing that is not as wished
 (after `change`: still not).
 """
@@ -48,9 +50,12 @@ GONE = " (deleted)"  # what the kernel puts behind the path of a program that wa
 Wish = Mapping[str, Any]
 
 
-def main(action: str, argument: str) -> None:
+def main(action: str, argument: str = "null") -> None:
     """Do one action and print what came of it."""
     given = json.loads(argument)
+    if action == "forget":
+        forget()
+        return
     if action == "remove":
         sys.stdout.write(json.dumps({"changed": remove(given)}))
         return
@@ -246,10 +251,10 @@ def restart(units: Mapping[str, Iterable[str]]) -> list[str]:
 
 def remove(stay: Sequence[str]) -> list[str]:
     """Have files, settings and units as they were found; modules stay loaded until the next boot."""
+    files = [f"/{place.name.replace('%', '/')}" for place in sorted(FOUND.glob("[!.]*%*"))]
     units = {unit: found for unit, found in noted(SERVICES).items() if unit not in stay}
     for unit in units:
         output("systemctl", "disable", "--now", unit)
-    files = [f"/{place.name.replace('%', '/')}" for place in sorted(FOUND.glob("[!.]*%*"))]
     for path in files:
         take_back(Path(path))
     if any(path.startswith(UNITS) for path in files):
@@ -259,8 +264,16 @@ def remove(stay: Sequence[str]) -> list[str]:
         put_in_force(key, value)
     for unit, found in units.items():
         start_again(unit, *found.split(" "))
-    shutil.rmtree(FOUND, ignore_errors=True)
     return [*units, *files, *settings]
+
+
+def forget() -> None:
+    """Remove FOUND in one step: a part of it would tell of files that were not there."""
+    draft = FOUND.with_name(f".{FOUND.name}")
+    shutil.rmtree(draft, ignore_errors=True)
+    if FOUND.exists():
+        FOUND.rename(draft)
+        shutil.rmtree(draft)
 
 
 def start_again(unit: str, at_boot: str, state: str) -> None:
@@ -277,11 +290,11 @@ def take_back(path: Path) -> None:
     if os.path.lexists(found):
         path.parent.mkdir(parents=True, exist_ok=True)
         draft = path.with_name(f".{path.name}.rackstack")
+        draft.unlink(missing_ok=True)
         copy(found, draft)
         draft.rename(path)
     else:
         path.unlink(missing_ok=True)
-    shutil.rmtree(kept(path))
     folder = path.parent
     if folder.name.endswith(DROP_INS) and folder.is_dir() and not any(folder.iterdir()):
         folder.rmdir()
