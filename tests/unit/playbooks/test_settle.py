@@ -240,3 +240,16 @@ def test_a_way_back_that_was_cut_short_is_taken_again_as_a_whole(tmp_path: Path)
     settle.forget()
     assert settle.remove([]) == []
     assert sorted(path.name for path in tmp_path.iterdir()) == ["link.cfg", "module", "sys", "theirs.cfg"]
+
+
+def test_a_unit_that_was_brought_is_stopped_although_nobody_noted_it(
+    said: list[tuple[str, ...]], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(settle, "UNITS", f"{tmp_path}/")
+    theirs, ours, drop_in = (tmp_path / name for name in ("b.service", "a.service", "b.service.d/60.conf"))
+    theirs.write_text("[Unit]\n")
+    paths = sorted(map(str, (theirs, ours, drop_in)))
+    settle.change({"files": {path: {"content": "a\n", "mode": "0644"} for path in paths}})
+    said.clear()
+    assert settle.remove([]) == ["a.service", *paths]
+    assert said == [("systemctl", "disable", "--now", "a.service"), ("systemctl", "daemon-reload")]

@@ -12,8 +12,8 @@ WISH holds any of
     settings  key of sysctl → value in force; a file in /etc/sysctl.d keeps it, and is one of `files`
     units     unit → paths: enabled, active, and started after each of these files was written
 What was there before the first change of a file, a setting or a unit is kept in FOUND, and `remove` puts it
-back; what was as wished already is a person's own, and stays. Until `forget`, `remove` does the same again, so
-that a way back which was cut short is taken from its beginning.
+back; what was as wished already is a person's own, and stays. Until `forget`, `remove` does all of it again:
+a way back that was cut short is taken from its beginning.
 Each action prints JSON: `changed`, and the first two `stale`, one sentence per thing that is not as wished
 (after `change`: still not).
 """
@@ -34,7 +34,8 @@ FOUND = Path("/var/lib/rackstack/found")
 SETTINGS = "settings"  # in FOUND: a file per key, its value
 SERVICES = "units"  # in FOUND: a file per unit, its state at boot and now
 UNITS = "/etc/systemd/"
-DROP_INS = ".service.d"
+SERVICE = ".service"
+DROP_INS = f"{SERVICE}.d"
 PROPERTIES = (
     "ActiveState",
     "SubState",
@@ -253,6 +254,7 @@ def remove(stay: Sequence[str]) -> list[str]:
     """Have files, settings and units as they were found; modules stay loaded until the next boot."""
     files = [f"/{place.name.replace('%', '/')}" for place in sorted(FOUND.glob("[!.]*%*"))]
     units = {unit: found for unit, found in noted(SERVICES).items() if unit not in stay}
+    units |= {unit: " " for unit in brought(files) if unit not in units}
     for unit in units:
         output("systemctl", "disable", "--now", unit)
     for path in files:
@@ -265,6 +267,12 @@ def remove(stay: Sequence[str]) -> list[str]:
     for unit, found in units.items():
         start_again(unit, *found.split(" "))
     return [*units, *files, *settings]
+
+
+def brought(files: Iterable[str]) -> list[str]:
+    """Return the units whose files were not there: an earlier version of this program noted no units."""
+    ours = (Path(path) for path in files if path.startswith(UNITS) and path.endswith(SERVICE))
+    return [path.name for path in ours if not os.path.lexists(kept(path) / "content")]
 
 
 def forget() -> None:
