@@ -1,5 +1,6 @@
 """Packages at exact releases: what is stale, which version is chosen, what is said where there is none."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -31,7 +32,8 @@ class Host:
         """Answer as the tool does."""
         self.said.append(command)
         answers = {"dpkg-query": self.there, "apt-cache": self.offered.get(command[-1], "")}
-        fails = command[0] == "apt-get" and "install" in command and "broken" in " ".join(command)
+        moves = command[0] == "apt-get" and {"install", "purge"} & set(command)
+        fails = bool(moves) and "broken" in " ".join(command)
         return type(
             "Done",
             (),
@@ -153,3 +155,32 @@ def test_drivers_that_are_kept_only_lose_their_hold(host: Host, capsys: pytest.C
     assert packages.main("release", "true") == 0
     assert capsys.readouterr().out == "changed\n"
     assert host.said[1:] == [("apt-mark", "unhold", "new")]
+
+
+def test_packages_that_do_not_go_are_told_and_known_until_they_went(host: Host) -> None:
+    host.offered = {"new": "new | 2-1 | source\n"}
+    packages.ensure({"new": "2"})
+    packages.remember({}, ["broken"])
+    host.there = "new hold installed 2-1\nbroken install installed 2-1\n"
+    known = packages.read_found()
+    with pytest.raises(
+        SystemExit, match=r"^apt-get could not remove new, broken; apt-get says: it is broken; "
+    ):
+        packages.release(stay=False)
+    assert packages.read_found() == known == {"new": [], "broken": []}
+
+
+def test_a_record_that_cannot_be_written_leaves_the_one_that_is_there(
+    host: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    host.there = "old install installed 1-1\n"
+    packages.remember(packages.installed(["old"]), ["old"])
+
+    def full(path: Path, text: str, **_: str) -> None:
+        path.write_bytes(text[:3].encode())
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_text", full)
+    with pytest.raises(OSError, match="No space left"):
+        packages.remember({}, ["new"])
+    assert packages.read_found() == {"old": ["1-1", False]}

@@ -133,7 +133,9 @@ def remember(there: Mapping[str, tuple[str, bool]], names: list[str]) -> None:
     found = read_found()
     found |= {name: list(there.get(name, ())) for name in names if name not in found}
     FOUND.parent.mkdir(parents=True, exist_ok=True)
-    FOUND.write_text(json.dumps(found), encoding="utf-8")
+    draft = FOUND.with_name(f".{FOUND.name}")
+    draft.write_text(json.dumps(found), encoding="utf-8")
+    draft.replace(FOUND)
 
 
 def read_found() -> dict[str, list[object]]:
@@ -145,15 +147,21 @@ def read_found() -> dict[str, list[object]]:
 
 
 def release(*, stay: bool) -> bool:
-    """Give packages back: holds that are ours go; those that were not there go too, unless they stay."""
+    """Give packages back: holds that are ours go; those that were not there go too, unless they stay.
+
+    Raises:
+        SystemExit: Some do not go, in one sentence; what was there before is known still.
+    """
     found = read_found()
     there = installed(list(found))
     free = [name for name in found if name in there and there[name][1] and found[name][1:] != [True]]
     gone = [] if stay else [name for name in found if name in there and not found[name]]
     if free:
         run("apt-mark", "unhold", *free)
-    if gone:
-        run(*APT, "--allow-change-held-packages", "purge", *gone)
+    if gone and (done := run(*APT, "--allow-change-held-packages", "purge", *gone)).returncode:
+        sys.exit(
+            f"apt-get could not remove {', '.join(gone)}{errors(done.stderr)}; mend that, then run again"
+        )
     for name in found:
         Path(f"{PREFERENCES}{name}.pref").unlink(missing_ok=True)
     PROGRAM.unlink(missing_ok=True)
