@@ -93,6 +93,11 @@ class Design(Value):
         return self.config.machines.provider == "lab"
 
     @property
+    def gated(self) -> bool:
+        """Return whether gates see what only a host itself can tell, and give it to its rank."""
+        return self.fabric.kind in {"nvlink", "rdma"} and self.family.vendor == "nvidia"
+
+    @property
     def listed(self) -> tuple[ListedHost, ...]:
         """Return the machines that a person lists, in rank order; none in the lab."""
         machines = self.config.machines

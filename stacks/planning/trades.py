@@ -77,7 +77,7 @@ def machines(design: Design) -> Choice:
 
 def _interface(design: Design) -> Iterator[Choice]:
     """Yield by which network interface the ranks meet, where they need one and it is not known yet."""
-    if design.lab or design.count == 1:
+    if not design.gated or design.count == 1:
         return
     *names, last = _of_each_host(design)
     yield Choice(

@@ -66,6 +66,8 @@ _PAST_THE_PLAN = frozenset(
 """What no rank is given, and what would put it elsewhere than the plan says."""
 DECIDED = OWN | _PAST_THE_PLAN | frozenset(_INSTEAD)
 """Options and variables that nobody sets by hand."""
+_OF_THE_HOST = frozenset({"GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME", "NCCL_IB_HCA", "UCX_NET_DEVICES"})
+"""But for these, on machines of a person's own that no gate looks at: nobody else would tell them there."""
 
 _DEVELOPER = "VLLM_SERVER_DEV_MODE"
 _OUTLIVES = "VLLM_KEEP_ALIVE_ON_ENGINE_DEATH"
@@ -91,7 +93,7 @@ def way_out(name: str) -> str:
 def _plan_decides(design: Design, _: Sized) -> Iterator[Finding]:
     for at, name, value in _settings(design):
         plain = name.removeprefix("no-")
-        if plain in DECIDED:
+        if plain in DECIDED and (plain not in _OF_THE_HOST or design.gated or design.lab):
             yield Finding(at, spelled(value), "is decided by the plan", way_out(plain))
 
 
