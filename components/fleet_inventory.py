@@ -88,10 +88,10 @@ class Inventory(Kind[InventoryInputs, InventoryOutputs]):
         self, old: InventoryInputs, new: InventoryInputs, outputs: InventoryOutputs, run: Run
     ) -> InventoryOutputs:
         """Keep another list of machines; give back who did not answer when it left the last one."""
-        before = leaving(outputs.left, new.hosts)
-        silent, held = _former(new, [*before, *leaving(old.hosts, new.hosts)])
-        left = [*silent, *_not_given(new, [each for each in held if each in before], run)]
-        return outputs.model_copy(update={"left": left})
+        silent, held = _former(new, leaving(outputs.left, new.hosts))
+        # Who leaves now and answers is given back by its own resource, whoever else is silent.
+        now = provider(new.provider).former(new.fleet, leaving(old.hosts, new.hosts), []).silent
+        return outputs.model_copy(update={"left": [*silent, *_not_given(new, held, run), *now]})
 
     def delete(self, inputs: InventoryInputs, outputs: InventoryOutputs, run: Run) -> None:
         """Remove the strays of the fleet, and look again until nothing is left.

@@ -174,3 +174,14 @@ def test_a_way_back_that_fails_holds_nothing_else_up(
     run = FakeRun()
     assert Inventory().update(record(claim()), record(claim()), left, run) == left
     assert run.said == ["machines that left the list are not given back yet: node-1: busy"]
+
+
+def test_a_machine_that_answers_when_it_leaves_is_no_silent_one_where_a_member_is(
+    second: Machine, machine: Machine, cleared: list[str]
+) -> None:
+    machine.answers = False
+    assert shrunk() == EMPTY
+    machine.answers = True
+    assert Inventory().update(record(claim()), record(claim()), EMPTY, FakeRun()) == EMPTY
+    assert second.lease
+    assert cleared == []
