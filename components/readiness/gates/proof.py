@@ -161,7 +161,7 @@ def _proved(
         trial.end([host for host in inputs.hosts if host.name in holders], run.stop)
     measured, faults = _measured(inputs, before.baseline, run)
     if run.stop.is_set():
-        raise Refusal("the collectives were interrupted; run `pulumi up` again")
+        raise Refusal(trial.INTERRUPTED)
     if faults:
         raise Refusal("\n".join(faults))
     return before.model_copy(update={"baseline": measured | before.baseline, "measured": measured})

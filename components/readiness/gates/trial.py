@@ -38,6 +38,8 @@ END_SECONDS: Final = 40.0
 GRACE_SECONDS: Final = 5.0
 """For the other hosts, once the ranks of one failed: they see it at once, or wait for it without end."""
 LATE: Final = f"it came to no end within {{seconds}}; see `journalctl -u {UNIT}` there"
+INTERRUPTED: Final = "the collectives were interrupted; run `pulumi up` again"
+_SILENT: Final = f"it said nothing of its rank within {{seconds}}; see `systemctl status {RANK}` there"
 _MARGIN: Final = 15.0
 """Seconds by which the unit ends before nobody waits for it any more."""
 _NOT_FOR_IT: Final = {"Type", "Restart", "SyslogIdentifier", "LogRateLimitIntervalSec"}
@@ -131,7 +133,7 @@ def held_by(hosts: Sequence[HostRecord], stop: threading.Event) -> list[str]:
     """Return the hosts on which ranks of this fleet run already.
 
     Raises:
-        Refusal: A host does not say.
+        Refusal: A host does not say, or nobody waits for it any more.
     """
     found = _all_of(hosts, f"systemctl is-active --quiet {RANK}", ASK_SECONDS, stop)
     return [name for name, answer in found.items() if not answer.code]
@@ -141,7 +143,7 @@ def end(hosts: Sequence[HostRecord], stop: threading.Event) -> None:
     """End the ranks of this fleet on hosts where they run.
 
     Raises:
-        Refusal: A host does not say that they ended.
+        Refusal: A host does not say that they ended, or nobody waits for it any more.
     """
     found = _all_of(hosts, f"systemctl stop {RANK}", END_SECONDS, stop)
     if going := [name for name, answer in found.items() if answer.code]:
@@ -154,7 +156,9 @@ def end(hosts: Sequence[HostRecord], stop: threading.Event) -> None:
 def _all_of(
     hosts: Sequence[HostRecord], line: str, seconds: float, stop: threading.Event
 ) -> dict[str, Answer]:
-    found = of_each(hosts, lambda host: _run(host, line, seconds), seconds, stop, LATE)
+    found = of_each(hosts, lambda host: _run(host, line, seconds), seconds, stop, _SILENT)
+    if stop.is_set():
+        raise Refusal(INTERRUPTED)
     silent = [f"{name}: {answer}" for name, answer in found.items() if isinstance(answer, EffectError)]
     if silent:
         raise Refusal("\n".join(silent))

@@ -249,6 +249,14 @@ def test_ctrl_c_leaves_no_rank(hosts: Hosts) -> None:
     assert hosts.stopped == {"tray-0", "tray-1"}
 
 
+def test_ctrl_c_before_hosts_say_who_runs_there_is_none_of_their_faults(hosts: Hosts) -> None:
+    run = FakeRun()
+    run.stop.set()
+    with pytest.raises(Refusal, match=r"^the collectives were interrupted; run `pulumi up` again$"):
+        Collectives().create(INPUTS, run)
+    assert hosts.commands == []
+
+
 def test_ranks_that_run_before_anything_was_measured_are_no_proof(hosts: Hosts) -> None:
     proved = _proved()
     hosts.held = {"tray-0", "tray-1"}
