@@ -13,7 +13,7 @@ from components.machines.provider import Former
 from stacks.errors import EffectError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from components.hosts.record import Contact, HostRecord
     from components.plugin.kind import Run
@@ -51,8 +51,8 @@ class BareMetal:
         from components.hosts.playbook import take_back  # noqa: PLC0415 -- only where something is left
 
         found = _look(fleet, hosts)
-        if set_up := [left.host for left in found if left.folder]:
-            take_back(fleet, set_up, run)
+        for apart in _by_name([left.host for left in found if left.folder]):
+            take_back(fleet, apart, run)
         for left in found:
             if left.claim:
                 asking.give(left.host, "fleet", fleet)
@@ -66,6 +66,14 @@ class BareMetal:
             host for host, left in found.items() if left.claim not in claims and (left.claim or left.folder)
         ]
         return Former([*silent, *held], []) if any(each.silent for each in now) else Former(silent, held)
+
+
+def _by_name(hosts: Sequence[HostRecord]) -> Iterator[list[HostRecord]]:
+    """Yield the hosts so that none has another one's name: Ansible would take those for one."""
+    while hosts:
+        apart = {host.name: host for host in reversed(hosts)}
+        yield [host for host in hosts if host is apart[host.name]]
+        hosts = [host for host in hosts if host is not apart[host.name]]
 
 
 def _things(fleet: str, left: Left) -> list[str]:

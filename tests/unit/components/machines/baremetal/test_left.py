@@ -185,3 +185,24 @@ def test_a_machine_that_answers_when_it_leaves_is_no_silent_one_where_a_member_i
     assert Inventory().update(record(claim()), record(claim()), EMPTY, FakeRun()) == EMPTY
     assert second.lease
     assert cleared == []
+
+
+def test_two_machines_that_left_under_one_name_are_both_given_back_as_they_were(
+    world: World, second: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs: list[list[str]] = []
+    monkeypatch.setattr(
+        playbook, "take_back", lambda _, hosts, __: runs.append([host.address for host in hosts])
+    )
+    follower = claim("node-1", "10.0.0.3", host_key="ssh-rsa AAAA")
+    third = world.add(follower.address, time.time())
+    third.fleets = ["f-000000"]
+    second.answers = False
+    left = Inventory().update(record(claim(), SECOND), record(claim(), follower), EMPTY, FakeRun())
+    made(follower)
+    third.answers = False
+    left = Inventory().update(record(claim(), follower), record(claim()), left, FakeRun())
+    second.answers = third.answers = True
+    assert Inventory().update(record(claim()), record(claim()), left, FakeRun()) == EMPTY
+    assert runs == [["10.0.0.2"], ["10.0.0.3"]]
+    assert (second.lease, third.lease) == (None, None)
