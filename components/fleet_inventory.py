@@ -19,9 +19,6 @@ if TYPE_CHECKING:
 SECOND_LOOK: Final = 2.0
 """Seconds until the second look: a plugin whose engine was killed may still have been making something."""
 LOOKS: Final = 4
-_SILENT: Final = (
-    "it was silent when it left the list, and may be held still: `up` gives it back once it answers"
-)
 _HELD: Final = "it was silent when it left the list, and is held still: `up` gives it back"
 
 
@@ -80,8 +77,8 @@ class Inventory(Kind[InventoryInputs, InventoryOutputs]):
         """Return the record, which is there as long as the state holds it, and who is not given back."""
         del run
         silent, held = _former(inputs, outputs.left)
-        drift = {_called(each): {"lease": _SILENT} for each in silent}
-        drift |= {_called(each): {"lease": _HELD} for each in held}
+        # Who is silent still is kept and not told again: such a machine may well be gone for good.
+        drift = {_called(each): {"lease": _HELD} for each in held}
         return Seen(outputs.model_copy(update={"left": [*silent, *held]}), drift)
 
     def update(
