@@ -253,3 +253,19 @@ def test_a_unit_that_was_brought_is_stopped_although_nobody_noted_it(
     said.clear()
     assert settle.remove([]) == ["a.service", *paths]
     assert said == [("systemctl", "disable", "--now", "a.service"), ("systemctl", "daemon-reload")]
+
+
+@pytest.mark.usefixtures("said")
+def test_a_setting_is_known_before_the_next_boot_could_read_its_file(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def off(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(settle, "write", off)
+    file = {str(tmp_path / "60.conf"): {"content": "vm.nr_hugepages = 2\n", "mode": "0644"}}
+    with pytest.raises(KeyboardInterrupt):
+        settle.change({"files": file, "settings": {"vm.nr_hugepages": "2"}})
+    (tmp_path / "sys/vm/nr_hugepages").write_text("2\n")
+    assert settle.remove([]) == ["vm.nr_hugepages"]
+    assert (tmp_path / "sys/vm/nr_hugepages").read_text() == "0\n"

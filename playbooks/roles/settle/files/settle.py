@@ -162,6 +162,10 @@ def last_words(unit: str) -> str:
 
 def change(wish: Wish) -> list[str]:
     """Bring everything to what is wished; return what was changed."""
+    put = [key for key, value in wish.get("settings", {}).items() if setting(key) != value.split()]
+    for key in put:  # before its file, which the next boot would read
+        if (found := setting(key)) is not None:
+            note(SETTINGS, key, " ".join(found))
     written = [path for path, want in wish.get("files", {}).items() if not is_as(Path(path), want)]
     for path in written:
         write(Path(path), wish["files"][path])
@@ -170,10 +174,7 @@ def change(wish: Wish) -> list[str]:
     loaded = missing(wish.get("modules", ()))
     for name in loaded:
         output("modprobe", name)
-    put = [key for key, value in wish.get("settings", {}).items() if setting(key) != value.split()]
     for key in put:
-        if (found := setting(key)) is not None:
-            note(SETTINGS, key, " ".join(found))
         put_in_force(key, wish["settings"][key])
     return [*written, *loaded, *put, *restart(wish.get("units", {}))]
 
@@ -254,7 +255,7 @@ def remove(stay: Sequence[str]) -> list[str]:
     """Have files, settings and units as they were found; modules stay loaded until the next boot."""
     files = [f"/{place.name.replace('%', '/')}" for place in sorted(FOUND.glob("[!.]*%*"))]
     units = {unit: found for unit, found in noted(SERVICES).items() if unit not in stay}
-    units |= {unit: " " for unit in brought(files) if unit not in units}
+    units |= {unit: "" for unit in brought(files) if unit not in units}
     for unit in units:
         output("systemctl", "disable", "--now", unit)
     for path in files:
@@ -265,7 +266,8 @@ def remove(stay: Sequence[str]) -> list[str]:
     for key, value in settings.items():
         put_in_force(key, value)
     for unit, found in units.items():
-        start_again(unit, *found.split(" "))
+        at_boot, _, state = found.partition(" ")
+        start_again(unit, at_boot, state)
     return [*units, *files, *settings]
 
 
