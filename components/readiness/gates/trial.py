@@ -39,6 +39,8 @@ GRACE_SECONDS: Final = 5.0
 """For the other hosts, once the ranks of one failed: they see it at once, or wait for it without end."""
 LATE: Final = f"it came to no end within {{seconds}}; see `journalctl -u {UNIT}` there"
 INTERRUPTED: Final = "the collectives were interrupted; run `pulumi up` again"
+_IDLE: Final = (3, 4)
+"""Exit statuses of `systemctl is-active` for a unit that does not run, and for one that is not there."""
 _SILENT: Final = f"it said nothing of its rank within {{seconds}}; see `systemctl status {RANK}` there"
 _MARGIN: Final = 15.0
 """Seconds by which the unit ends before nobody waits for it any more."""
@@ -136,7 +138,17 @@ def held_by(hosts: Sequence[HostRecord], stop: threading.Event) -> list[str]:
         Refusal: A host does not say, or nobody waits for it any more.
     """
     found = _all_of(hosts, f"systemctl is-active --quiet {RANK}", ASK_SECONDS, stop)
+    if odd := [f"{name}: {_odd(answer)}" for name, answer in found.items() if answer.code not in {0, *_IDLE}]:
+        raise Refusal("\n".join(odd))
     return [name for name, answer in found.items() if not answer.code]
+
+
+def _odd(answer: Answer) -> str:
+    said = answer.err.strip() or answer.out.strip() or "nothing"
+    return (
+        f"whether its rank runs is unknown: `systemctl is-active {RANK}` ends with status {answer.code} and "
+        f"says {said}; run that there"
+    )
 
 
 def end(hosts: Sequence[HostRecord], stop: threading.Event) -> None:

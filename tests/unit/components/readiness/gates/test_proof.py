@@ -63,6 +63,7 @@ class Hosts:
         self.stopped: set[str] = set()
         self.ended: set[str] = set()
         self.stuck: set[str] = set()
+        self.refused: set[str] = set()
         self.over = threading.Event()
         self.commands: list[list[str]] = []
 
@@ -72,6 +73,8 @@ class Hosts:
         if "is-active" in command:
             if record.name in self.silent:
                 raise Unreachable(f"host {record.name} did not answer over SSH")
+            if record.name in self.refused:
+                return ssh.Answer(1, "", "sudo: a password is required")
             return ssh.Answer(0 if record.name in self.held else 3, "", "")
         if command == f"systemctl stop {UNIT}":
             self.held -= {record.name} - self.stuck
@@ -214,6 +217,13 @@ def test_a_host_that_does_not_say_whether_ranks_run_leaves_the_proof(hosts: Host
     hosts.silent = {"tray-1"}
     with pytest.raises(Refusal, match=r"^tray-1: host tray-1 did not answer over SSH$"):
         Collectives().update(INPUTS, INPUTS, proved, FakeRun())
+
+
+def test_a_host_that_cannot_say_whether_ranks_run_is_none_without_them(hosts: Hosts) -> None:
+    hosts.refused = {"tray-1"}
+    with pytest.raises(Refusal, match=r"^tray-1: whether its rank runs is unknown: .* says sudo: a password"):
+        Collectives().create(INPUTS, FakeRun())
+    assert hosts.commands == []
 
 
 def test_a_host_that_is_silent_is_named(hosts: Hosts) -> None:
