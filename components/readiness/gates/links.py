@@ -87,6 +87,7 @@ CHECKS: Final = (NVLINK_UNREAD, NVLINK, NIC_THERE, NIC, NIC_RATE, WIDTH)
 _GPU: Final = re.compile(r"^GPU (?P<index>\d+): .* \(UUID: \S+\)\s*$")
 _RATE: Final = re.compile(r"[\d.]+ Gb/sec \(\d+X.*\)")
 _LANES: Final = re.compile(r"[1-9]\d*")
+_NONE: Final = "N/A"
 _LINK: Final = re.compile(r"^\s+Link (?P<number>\d+): (?:(?P<rate>[\d.]+) GB/s|(?P<inactive><inactive>))\s*$")
 
 
@@ -180,9 +181,14 @@ def nics(seen: Mapping[str, Mapping[str, Nic]], used: Mapping[str, frozenset[str
 def lanes(seen: Mapping[str, Smi]) -> Iterator[Refused]:
     """Yield every GPU that runs on fewer PCIe lanes than it has, or that does not say so.
 
+    Where all of them say N/A, which is the driver's word for what a device does not have, none has lanes to
+    judge: on Grace machines NVLink-C2C joins GPU and processor, and nobody has published what they say.
+
     Args:
         seen: Host name → what `nvidia-smi` says there.
     """
+    if {gpu.most for smi in seen.values() for gpu in smi.gpus} == {_NONE}:
+        return
     for host, smi in seen.items():
         for gpu in smi.gpus:
             what, width, most = f"GPU {gpu.index} ({gpu.bus})", gpu.width, gpu.most
