@@ -13,8 +13,18 @@ from stacks.planning.choose import design
 from stacks.planning.design import Design
 
 FOLDER = Path(__file__).parents[2] / "stacks"
-NAMES = sorted(file.name.split(".", 1)[1].removesuffix(".yaml") for file in FOLDER.glob("Pulumi.*.yaml"))
-"""Names of all shipped stacks."""
+
+
+def _is_shipped(file: Path) -> bool:
+    """Return whether a stack names no machine: one that does is somebody's own."""
+    written: Any = read(file.read_text(), file.name)
+    return not written["machines"].get("hosts")
+
+
+FILES = sorted(filter(_is_shipped, FOLDER.glob("Pulumi.*.yaml")))
+"""Files of all shipped stacks."""
+NAMES = [file.name.split(".", 1)[1].removesuffix(".yaml") for file in FILES]
+"""Their names."""
 
 
 @cache

@@ -13,10 +13,10 @@ from stacks.catalog.loader import FOLDER
 from stacks.config import parse
 from stacks.planning import commands, plan
 from stacks.planning.access import PACKAGES
+from tests.factories.stacks import NAMES
 
 CATALOG = catalog.load()
 ROOM = FOLDER.parent
-STACKS = sorted(ROOM.glob("Pulumi.*.yaml"))
 FILES = sorted(FOLDER.glob("*/*.yaml"))
 # Files whose figures are our own: what hosts are made of, and hashes of files.
 OURS = ("images", "manifests")
@@ -177,7 +177,7 @@ def _option_names(entry: object) -> Iterator[str]:
             yield from _option_names(below)
 
 
-@pytest.mark.parametrize("stack", sorted(each.stem.removeprefix("Pulumi.") for each in STACKS), ids=str)
+@pytest.mark.parametrize("stack", NAMES, ids=str)
 def test_every_command_has_options_of_its_engine_only(stack: str) -> None:
     config = parse(
         yaml.safe_load((ROOM / f"Pulumi.{stack}.yaml").read_text())["config"]["rackstack:fleet"], stack

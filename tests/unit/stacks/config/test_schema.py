@@ -9,9 +9,9 @@ import pytest
 import yaml
 
 from stacks.config.schema import main, stack_file_schema
+from tests.factories.stacks import FILES
 
 STACKS = Path(__file__).parents[4] / "stacks"
-STACK_FILES = sorted(STACKS.glob("Pulumi.*.yaml"))
 
 
 def test_the_committed_schema_is_current(capsys: pytest.CaptureFixture[str]) -> None:
@@ -24,7 +24,7 @@ def test_the_schema_is_one() -> None:
     jsonschema.Draft7Validator.check_schema(stack_file_schema())
 
 
-@pytest.mark.parametrize("file", STACK_FILES, ids=lambda file: file.name)
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
 def test_each_stack_file_names_the_schema_and_fulfils_it(file: Path) -> None:
     assert file.read_text().startswith("# yaml-language-server: $schema=fleet.schema.json\n")
     jsonschema.validate(
