@@ -116,7 +116,7 @@ class Place(Value):
     tray: Annotated[int, Field(ge=0, le=MOST)] | None = Field(
         default=None, description="its place in the rack", examples=[3]
     )
-    clique: Annotated[int, Field(ge=0, lt=2**32)] | None = Field(
+    clique: Annotated[int, Field(ge=1, lt=2**32)] | None = Field(
         default=None,
         description="the NVLink clique of its GPUs, CliqueId of `nvidia-smi -q`",
         examples=[32766],
