@@ -203,6 +203,8 @@ def _lost_at(result: Mapping[str, Any]) -> str:
 def _silence(said: str) -> str:
     """Return why a host is silent, without what Ansible says of every silent host."""
     words = _NO_NEWS.sub("", _last_line(said)).rstrip(".") or "no reason given"
+    if words.endswith(":"):  # a connection that breaks under a copy: ssh may end without a word
+        words = f"{words.removesuffix(':')}, which gave no reason"
     return "its jump host does not reach it" if _NO_WAY.search(_NO_NEWS.sub("", said)) else words
 
 

@@ -139,7 +139,8 @@ def test_who_is_lost_in_the_middle_is_named_and_the_next_run_goes_on(
     finally:
         assert run.come, run.said
         away.__exit__(None, None, None)
-    said = rf"tray-1: did not answer Ansible over SSH: [^;]*{lost.address}[^;]*; {MENDED}"
+    # Where a connection breaks under a copy, ssh may end without a word, and without the address.
+    said = rf"tray-1: did not answer Ansible over SSH: [^;]*({lost.address}|gave no reason)[^;]*; {MENDED}"
     assert re.fullmatch(rf"{said}; what Ansible did can be read in \S+", told), told
     assert on(idle, HALF_DONE) == ""
     settle(inputs)
