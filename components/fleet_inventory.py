@@ -9,7 +9,7 @@ from pydantic import Field
 
 from components.hosts.leaving import leaving
 from components.hosts.record import Contact  # noqa: TC001 -- pydantic reads it at run time
-from components.machines.provider import PROVIDERS, Former, fleet_faults, provider
+from components.machines.provider import PROVIDERS, fleet_faults, provider
 from components.plugin.kind import Inputs, Kind, Outputs, Run, Seen, new_incarnation
 from stacks.errors import EffectError, Refusal
 
@@ -76,7 +76,7 @@ class Inventory(Kind[InventoryInputs, InventoryOutputs]):
     def read(self, inputs: InventoryInputs, outputs: InventoryOutputs, run: Run) -> Seen[InventoryOutputs]:
         """Return the record, which is there as long as the state holds it, and who is not given back."""
         del run
-        silent, held = _former(inputs, outputs.left)
+        silent, held = provider(inputs.provider).former(inputs.fleet, outputs.left, inputs.hosts)
         # Who is silent still is kept and not told again: such a machine may well be gone for good.
         drift = {_called(each): {"lease": _HELD} for each in held}
         return Seen(outputs.model_copy(update={"left": [*silent, *held]}), drift)
@@ -85,9 +85,10 @@ class Inventory(Kind[InventoryInputs, InventoryOutputs]):
         self, old: InventoryInputs, new: InventoryInputs, outputs: InventoryOutputs, run: Run
     ) -> InventoryOutputs:
         """Keep another list of machines; give back who did not answer when it left the last one."""
-        silent, held = _former(new, leaving(outputs.left, new.hosts))
+        machines = provider(new.provider)
+        silent, held = machines.former(new.fleet, leaving(outputs.left, new.hosts), new.hosts)
         # Who leaves now and answers is given back by its own resource, whoever else is silent.
-        now = provider(new.provider).former(new.fleet, leaving(old.hosts, new.hosts), []).silent
+        now = machines.former(new.fleet, leaving(old.hosts, new.hosts), []).silent
         return outputs.model_copy(update={"left": [*silent, *_not_given(new, held, run), *now]})
 
     def delete(self, inputs: InventoryInputs, outputs: InventoryOutputs, run: Run) -> None:
@@ -113,12 +114,6 @@ class Inventory(Kind[InventoryInputs, InventoryOutputs]):
                 f"fleet {inputs.fleet} still has: {', '.join(left)}{trouble}; end what holds it and "
                 "destroy again"
             )
-
-
-def _former(inputs: InventoryInputs, hosts: Sequence[Contact]) -> Former:
-    if not hosts:
-        return Former((), ())
-    return provider(inputs.provider).former(inputs.fleet, hosts, inputs.hosts)
 
 
 def _not_given(inputs: InventoryInputs, hosts: Sequence[Contact], run: Run) -> Sequence[Contact]:

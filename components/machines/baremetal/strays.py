@@ -59,6 +59,8 @@ class BareMetal:
 
     def former(self, fleet: str, hosts: Sequence[Contact], members: Sequence[Contact]) -> Former:
         """Ask all of them: a machine may be a member by another address, which its claim tells."""
+        if not hosts:
+            return Former((), ())
         found, now = dict(zip(hosts, _look(fleet, hosts), strict=True)), _look(fleet, members)
         claims = {each.claim for each in now if each.claim}
         silent = [host for host, left in found.items() if left.silent]
