@@ -20,7 +20,7 @@ from components.plugin.resource import Ensured
 from components.readiness.completion import Completion
 from components.readiness.gates import proof
 from components.readiness.gates.kind import SECONDS, Gates
-from components.readiness.gates.planned import exchanges, gated, wants
+from components.readiness.gates.planned import exchanges, wants
 from components.readiness.gates.proof import Collectives
 from stacks import report
 from stacks.errors import PlanError
@@ -109,7 +109,7 @@ class Fleet(pulumi.ComponentResource):
 
     def _gated(self, prepare: Ensured) -> list[Ensured]:
         """Declare what holds ranks off a broken fabric; nothing where the plan has none that is known."""
-        if not gated(self._plan):
+        if not self._plan.gated:
             return []
         inputs = {**self._judged(), "after": [prepare.out("run")]}
         return [Ensured(Gates, "gates", inputs, self._below, SECONDS)]

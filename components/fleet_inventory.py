@@ -78,7 +78,7 @@ class Inventory(Kind[InventoryInputs, InventoryOutputs]):
         del run
         silent, held = provider(inputs.provider).former(inputs.fleet, outputs.left, inputs.hosts)
         # Who is silent still is kept and not told again: such a machine may well be gone for good.
-        drift = {_called(each): {"lease": _HELD} for each in held}
+        drift = {each.called: {"lease": _HELD} for each in held}
         return Seen(outputs.model_copy(update={"left": [*silent, *held]}), drift)
 
     def update(
@@ -125,9 +125,5 @@ def _not_given(inputs: InventoryInputs, hosts: Sequence[Contact], run: Run) -> S
     except EffectError as error:
         run.warn(f"machines that left the list are not given back yet: {error}")
         return hosts
-    run.note(f"given back, after they had left the list: {', '.join(map(_called, hosts))}")
+    run.note(f"given back, after they had left the list: {', '.join(host.called for host in hosts)}")
     return ()
-
-
-def _called(host: Contact) -> str:
-    return f"{host.name} ({host.address})"

@@ -47,6 +47,11 @@ class Contact(Hop):
     name: str
     jump: JumpHost | None = None
 
+    @property
+    def called(self) -> str:
+        """Return how sentences name the machine."""
+        return f"{self.name} ({self.address})"
+
     def record(self, incarnation: str = "", interface: str = "") -> HostRecord:
         """Return the record of the machine; without arguments that of one which nobody has claimed."""
         known: dict[str, Any] = {name: getattr(self, name) for name in Contact.model_fields}

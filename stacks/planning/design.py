@@ -6,6 +6,7 @@ from stacks.catalog.engines import Engine, Lock
 from stacks.catalog.hardware import Accelerator, Fabric, Family, Machine
 from stacks.catalog.models import Checkpoint, DocumentedLayout, Draft, Model, Profile, StateFormat
 from stacks.config import BareMetalMachines, FleetConfig, ListedHost, Parallelism
+from stacks.planning.gated import gated
 from stacks.planning.reasons import Choice
 from stacks.values import Value
 
@@ -95,7 +96,7 @@ class Design(Value):
     @property
     def gated(self) -> bool:
         """Return whether gates see what only a host itself can tell, and give it to its rank."""
-        return self.fabric.kind in {"nvlink", "rdma"} and self.family.vendor == "nvidia"
+        return gated(self.fabric.kind, self.family.vendor)
 
     @property
     def listed(self) -> tuple[ListedHost, ...]:

@@ -6,6 +6,7 @@ from typing import Literal
 from stacks.catalog.hardware import NvLinks
 from stacks.catalog.models import Endpoint, Experts
 from stacks.config import Parallelism
+from stacks.planning.gated import gated
 from stacks.planning.hosts import Claims, HostStack, PlannedHost
 from stacks.planning.reach import AccessPlan
 from stacks.planning.reasons import Choice, Option, Standing
@@ -327,6 +328,11 @@ class FleetPlan(Value):
     def ranks(self) -> tuple[Rank, ...]:
         """Return the ranks of all engines, group by group."""
         return tuple(rank for group in self.groups for rank in group.ranks)
+
+    @property
+    def gated(self) -> bool:
+        """Return whether gates see the hosts before a rank starts."""
+        return gated(self.fabric.kind, self.machine.vendor)
 
     @property
     def memory_mib(self) -> int:

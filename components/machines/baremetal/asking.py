@@ -14,7 +14,7 @@ from stacks.errors import Refusal
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from components.hosts.record import Contact, HostRecord
+    from components.hosts.record import HostRecord
     from components.hosts.ssh import Answer
 
 SURVEY_SECONDS: Final = 40.0
@@ -68,7 +68,7 @@ def take(host: HostRecord, wanted: lease.Lease, replaces: str) -> None:
     if answer.code == HELD:
         held = lease.read(answer.out)
         whose = f"fleet {held.fleet} of {held.owner}" if held else "somebody else"
-        raise Refusal(f"{called(host)}: {whose} took it just now: run again, to see who has it")
+        raise Refusal(f"{host.called}: {whose} took it just now: run again, to see who has it")
     if answer.code:
         raise Refusal(_odd(host, answer))
 
@@ -86,20 +86,15 @@ def give(host: HostRecord, key: str, value: str) -> bool:
     return answer.code == 0
 
 
-def called(host: Contact) -> str:
-    """Return how sentences name a machine."""
-    return f"{host.name} ({host.address})"
-
-
 def _odd(host: HostRecord, answer: Answer) -> str:
     last = (answer.err.strip().splitlines() or answer.out.strip().splitlines() or ["it said nothing"])[-1]
     if "sudo" in last:
         return (
-            f"{called(host)}: it refuses root to {host.user} ({last[:_WORDS]}): log in as root, or allow the "
+            f"{host.called}: it refuses root to {host.user} ({last[:_WORDS]}): log in as root, or allow the "
             "user sudo without a password"
         )
     if answer.code == _NOT_FOUND:
         return (
-            f"{called(host)}: it has no {program.PYTHON}, which Rackstack and Ansible need there: install it"
+            f"{host.called}: it has no {program.PYTHON}, which Rackstack and Ansible need there: install it"
         )
-    return f"{called(host)}: it could not be asked (status {answer.code}): {last[:_WORDS]}: mend that there"
+    return f"{host.called}: it could not be asked (status {answer.code}): {last[:_WORDS]}: mend that there"

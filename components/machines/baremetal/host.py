@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from components.hosts.markers import LEASE
 from components.hosts.record import Contact, HostRecord
 from components.machines.baremetal import asking, lease, verdict
-from components.machines.baremetal.asking import called
 from components.machines.baremetal.lease import Claim, Lease, Standing
 from components.machines.baremetal.verdict import Wanted
 from components.machines.provider import fleet_faults
@@ -82,7 +81,7 @@ class Host(Kind[HostInputs, HostOutputs]):
         _require_fit(inputs, facts, now, standing)
         made = _hold(inputs, facts, standing, now)
         over = f", from fleet {standing.taken_from}" if standing.taken_from else ""
-        run.note(f"{called(inputs)} is claimed{over}: {verdict.called(facts)}")
+        run.note(f"{inputs.called} is claimed{over}: {verdict.called(facts)}")
         _clear(inputs, facts, made, run)
         return made
 
@@ -107,7 +106,7 @@ class Host(Kind[HostInputs, HostOutputs]):
             held = lease.read(facts.lease)
             if held is None or held.incarnation != outputs.incarnation:
                 raise Refusal(
-                    f"{called(new)}: its lease is not ours any more; `pulumi up --refresh` claims it again"
+                    f"{new.called}: its lease is not ours any more; `pulumi up --refresh` claims it again"
                 )
             _require_fit(new, facts, now, Standing())
             renewed = _hold(new, facts, Standing(ours=held, replaces=held.incarnation), now)
@@ -124,12 +123,12 @@ class Host(Kind[HostInputs, HostOutputs]):
             given = asking.give(inputs.record(), "incarnation", outputs.incarnation)
         except EffectError as silent:
             run.warn(
-                f"{called(inputs)} may keep the lease {LEASE} of fleet {inputs.fleet}, and the next `up` or "
+                f"{inputs.called} may keep the lease {LEASE} of fleet {inputs.fleet}, and the next `up` or "
                 f"`destroy` gives it back if it answers then: {silent}"
             )
             return
         if not given:
-            run.note(f"{called(inputs)} is left alone: somebody else holds it by now")
+            run.note(f"{inputs.called} is left alone: somebody else holds it by now")
 
 
 def _require_going(run: Run) -> None:
@@ -143,7 +142,7 @@ def _require_fit(inputs: HostInputs, facts: Facts, now: float, standing: Standin
     reasons += verdict.lacks(facts, inputs, now).values()
     reasons += asking.disk_lacks(inputs.record(), inputs.brought)
     if reasons:
-        raise Refusal(f"{called(inputs)}: {'; '.join(reasons)}")
+        raise Refusal(f"{inputs.called}: {'; '.join(reasons)}")
 
 
 def _hold(inputs: HostInputs, facts: Facts, standing: Standing, now: float) -> HostOutputs:
@@ -170,11 +169,11 @@ def _clear(inputs: HostInputs, facts: Facts, made: HostOutputs, run: Run) -> Non
         return
     from components.hosts.playbook import take_back  # noqa: PLC0415 -- only a machine taken over needs it
 
-    run.note(f"{called(inputs)}: what fleet {gone} set up there is taken away, but for checkpoints")
+    run.note(f"{inputs.called}: what fleet {gone} set up there is taken away, but for checkpoints")
     try:
         take_back(gone, [made.record], run)
     except EffectError as error:
-        raise Incomplete([f"{called(inputs)}: what fleet {gone} left does not go: {error}"], made) from None
+        raise Incomplete([f"{inputs.called}: what fleet {gone} left does not go: {error}"], made) from None
 
 
 def _is_left(inputs: HostInputs, facts: Facts) -> bool:

@@ -79,7 +79,7 @@ def _by_name(hosts: Sequence[HostRecord]) -> Iterator[list[HostRecord]]:
 
 
 def _things(fleet: str, left: Left) -> list[str]:
-    where = asking.called(left.host)
+    where = left.host.called
     if left.silent:
         return [f"maybe the lease of {where}, which cannot be asked ({left.silent})"]
     return [

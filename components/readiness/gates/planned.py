@@ -17,11 +17,6 @@ USER: Final = "rackstack"
 """The user of the unit, as the role serve writes it."""
 
 
-def gated(plan: FleetPlan) -> bool:
-    """Return whether machines and fabric of a plan are ones that the gates know: NVIDIA's so far."""
-    return plan.fabric.kind in {"nvlink", "rdma"} and plan.machine.vendor == "nvidia"
-
-
 def wants(plan: FleetPlan, addresses: Mapping[str, str]) -> Wants:
     """Return what a plan wants to see.
 
@@ -29,7 +24,7 @@ def wants(plan: FleetPlan, addresses: Mapping[str, str]) -> Wants:
         plan: A fleet over NVLink or RDMA.
         addresses: Host name → address that the other members reach.
     """
-    if not gated(plan):
+    if not plan.gated:
         raise ValueError(
             f"{plan.stack}: there are no gates for {plan.machine.title} over {plan.fabric.title}"
         )

@@ -14,6 +14,13 @@ _SPLIT = "write layout: instead"
 _PLACES = "leave it out: every rank gets its own from the plan"
 _ENTERED = "write access: instead: clients reach the gateway, and it alone reaches the engine"
 _SEEN = "leave it out: every rank gets that of its own host, as the gates see it there"
+_OF_THE_HOST: Mapping[str, str] = {
+    "GLOO_SOCKET_IFNAME": _SEEN,
+    "NCCL_SOCKET_IFNAME": _SEEN,
+    "NCCL_IB_HCA": "leave it out; over RDMA, nics: of each of machines.hosts says what its rank gets",
+    "UCX_NET_DEVICES": _SEEN,
+}
+"""Set by hand only on machines of a person's own that no gate looks at: nobody else would tell them there."""
 _INSTEAD: Mapping[str, str] = {
     "model": "write model: and checkpoint: instead",
     "served-model-name": "leave it out: the name is the model's own",
@@ -43,10 +50,7 @@ _INSTEAD: Mapping[str, str] = {
     "disable-ssl-refresh": _ENTERED,
     "tool-call-parser": "leave it out: it is the model's own",
     "reasoning-parser": "leave it out: it is the model's own",
-    "GLOO_SOCKET_IFNAME": _SEEN,
-    "NCCL_SOCKET_IFNAME": _SEEN,
-    "NCCL_IB_HCA": "leave it out; over RDMA, nics: of each of machines.hosts says what its rank gets",
-    "UCX_NET_DEVICES": _SEEN,
+    **_OF_THE_HOST,
     "config": "write the options under flags: instead",
     "help": "leave it out: the engine would print and stop",
     "version": "leave it out: the engine would print and stop",
@@ -66,8 +70,6 @@ _PAST_THE_PLAN = frozenset(
 """What no rank is given, and what would put it elsewhere than the plan says."""
 DECIDED = OWN | _PAST_THE_PLAN | frozenset(_INSTEAD)
 """Options and variables that nobody sets by hand."""
-_OF_THE_HOST = frozenset({"GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME", "NCCL_IB_HCA", "UCX_NET_DEVICES"})
-"""But for these, on machines of a person's own that no gate looks at: nobody else would tell them there."""
 
 _DEVELOPER = "VLLM_SERVER_DEV_MODE"
 _OUTLIVES = "VLLM_KEEP_ALIVE_ON_ENGINE_DEATH"

@@ -219,7 +219,7 @@ def _goes_by_rdma(design: Design, _: Sized) -> Iterator[Finding]:
 
 def _goes_by_nvlink(design: Design, _: Sized) -> Iterator[Finding]:
     off = design.config.env.get(_P2P_OFF, "0")
-    if off != "0" and design.fabric.kind in {"nvlink", "rdma"} and _joins_gpus(design):
+    if off != "0" and design.gated and _joins_gpus(design):
         yield Finding(
             f"env.{_P2P_OFF}",
             off,

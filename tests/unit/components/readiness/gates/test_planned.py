@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from components.readiness.gates.judge import judge
-from components.readiness.gates.planned import exchanges, gated, wants
+from components.readiness.gates.planned import exchanges, wants
 from tests.factories.sights import sights
 from tests.factories.stacks import NAMES, catalog, planned
 
 
-@pytest.mark.parametrize("stack", [name for name in NAMES if gated(planned(name))])
+@pytest.mark.parametrize("stack", [name for name in NAMES if planned(name).gated])
 def test_hosts_that_are_well_pass_the_gates_of_every_stack_over_nvlink_or_rdma(stack: str) -> None:
     plan = planned(stack)
     wanted = wants(plan, {host.name: f"10.0.0.{number}" for number, host in enumerate(plan.hosts, 1)})
@@ -47,8 +47,8 @@ def test_the_share_of_memory_is_the_engines_own() -> None:
 
 def test_lab_and_other_vendors_have_no_gates() -> None:
     plan = planned("lab")
-    assert not gated(plan)
-    assert not gated(planned("kimi-k3-mi355x"))
+    assert not plan.gated
+    assert not planned("kimi-k3-mi355x").gated
     with pytest.raises(ValueError, match="there are no gates for lab host on this machine over Ethernet"):
         wants(plan, {})
 
