@@ -11,6 +11,7 @@ from components.hosts import ssh
 from components.machines.lab.host import Host
 from components.machines.lab.network import Network, NetworkInputs
 from components.readiness.gates import trial
+from stacks.errors import Refusal
 from tests.factories.machines import machine
 from tests.factories.run import FakeRun
 from tests.lab.outside import said
@@ -81,4 +82,16 @@ def test_whoever_waits_for_them_no_more_leaves_no_rank(
     said(host, RUNS)
     end(stop)
     said(host, ENDS)
+    assert said(host, LEFT) == ""
+
+
+def test_a_rank_has_ended_when_no_process_of_it_is_left(host: HostRecord) -> None:
+    starts = "systemd-run --quiet --collect --unit=rackstack-rank"
+    said(host, f"{starts} sleep 60")
+    trial.end([host], threading.Event())
+    said(host, f"{starts} --property=KillMode=process sh -c 'sleep 61 & exec sleep 60'")
+    said(host, "timeout 15 sh -c \"until pgrep -fx 'sleep 61'; do sleep 0.1; done\"")
+    with pytest.raises(Refusal, match=r"^rackstack-rank.service does not end on a: see `systemctl status"):
+        trial.end([host], threading.Event())
+    said(host, "pkill -fx 'sleep 61'")
     assert said(host, LEFT) == ""

@@ -35,6 +35,8 @@ STOP_SECONDS: Final = 20.0
 """A rank is given ten to end."""
 END_SECONDS: Final = 40.0
 """For a rank of the engine: its unit's own limit, and systemd's after that."""
+_END: Final = f"systemctl stop {RANK} && ! ps -wweo stat=,cgroup= | grep -v ^Z | grep -q /{RANK}"
+"""To systemd a unit has stopped even where a process hangs in the driver, which no signal ends."""
 GRACE_SECONDS: Final = 5.0
 """For the other hosts, once the ranks of one failed: they see it at once, or wait for it without end."""
 LATE: Final = f"it came to no end within {{seconds}}; see `journalctl -u {UNIT}` there"
@@ -157,7 +159,7 @@ def end(hosts: Sequence[HostRecord], stop: threading.Event) -> None:
     Raises:
         Refusal: A host does not say that they ended, or nobody waits for it any more.
     """
-    found = _all_of(hosts, f"systemctl stop {RANK}", END_SECONDS, stop)
+    found = _all_of(hosts, _END, END_SECONDS, stop)
     if going := [name for name, answer in found.items() if answer.code]:
         raise Refusal(
             f"{RANK} does not end on {', '.join(going)}: see `systemctl status {RANK}` there, reboot a host "
