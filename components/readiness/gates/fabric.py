@@ -100,16 +100,19 @@ _CONFIGURATION: Final = {
     5: "too few NVLinks",
     6: "incompatible GPU firmware",
     7: "invalid location",
+    8: "invalid state of the GPU",
 }
+_PARTITION: Final = {0: "not supported", 1: "yes", 2: "no"}
 _FIELDS: Final[tuple[tuple[str, int, int, Mapping[int, str]], ...]] = (
     ("degraded bandwidth", 0, 0x3, _TRISTATE),
     ("route recovery", 2, 0x3, _TRISTATE),
     ("route unhealthy", 4, 0x3, _TRISTATE),
     ("access timeout recovery", 6, 0x3, _TRISTATE),
     ("incorrect configuration", 8, 0xF, _CONFIGURATION),
+    ("partition assigned", 12, 0x3, _PARTITION),
 )
-"""Name, shift, width as a mask, and value → word, of nvml.h (DCGM 4.6.0, sdk/nvidia/nvml/dcgm_nvml.h)."""
-_KNOWN_BITS: Final = 0xFFF
+"""Name, shift, width as a mask, and value → word, of nvml.h 13.3.29 (github.com/NVIDIA/go-nvml, 2f9e261)."""
+_KNOWN_BITS: Final = 0x3FFF
 
 
 def decoded(mask: int) -> dict[str, str]:
@@ -124,7 +127,7 @@ def decoded(mask: int) -> dict[str, str]:
 
 def faults(mask: int) -> tuple[str, ...]:
     """Return `field is word` for every field of a `healthMask` that is not known to be well."""
-    well = {"false", "none", "not supported"}
+    well = {"false", "none", "yes", "not supported"}
     return tuple(f"{name} is {word}" for name, word in decoded(mask).items() if word not in well)
 
 

@@ -68,8 +68,11 @@ def test_a_mask_is_decoded_by_its_fields_and_not_by_its_bits() -> None:
         "route unhealthy": "false",
         "access timeout recovery": "false",
         "incorrect configuration": "not supported",
+        "partition assigned": "not supported",
     }
-    assert faults(0xAA) == faults(0x1AA) == faults(0) == ()
+    assert faults(0xAA) == faults(0x1AA) == faults(0x11AA) == faults(0) == ()
     assert faults(0x1A9) == ("degraded bandwidth is true",)
     assert faults(0x1EA) == ("access timeout recovery is unknown (3)",)
+    assert faults(0x8AA) == ("incorrect configuration is invalid state of the GPU",)
     assert faults(0x9AA) == ("incorrect configuration is unknown (9)",)
+    assert faults(0x21AA) == ("partition assigned is no",)
