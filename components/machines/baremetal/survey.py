@@ -25,6 +25,9 @@ PRODUCT = Path("/sys/class/dmi/id/product_uuid")
 CGROUP_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 SMI = ("nvidia-smi", "--query-gpu=name", "--format=csv,noheader")
 SMI_SECONDS = 20
+# Exit statuses (nvidia-smi(1), RETURN VALUE; nvml.h) of a driver that is not loaded, lacks its library, or is
+# of another release than that, as after an upgrade: what `prepare` brings right, so that the bus counts.
+NOT_YET = (9, 12, 18)
 
 
 def main(address: str) -> None:
@@ -74,7 +77,7 @@ def on_bus() -> dict[str, int]:
 def gpus() -> tuple[list[str] | None, str]:
     """Return the product names of all GPUs that NVIDIA's driver drives, and what it complains of.
 
-    None where there is no such driver, or it does not answer.
+    None where there is no such driver, it is still to be brought right, or it does not answer.
     """
     if shutil.which(SMI[0]) is None:
         return None, ""
@@ -82,6 +85,8 @@ def gpus() -> tuple[list[str] | None, str]:
         done = subprocess.run(SMI, capture_output=True, text=True, timeout=SMI_SECONDS, check=False)
     except subprocess.TimeoutExpired:
         return None, f"it did not answer within {SMI_SECONDS} s"
+    if done.returncode in NOT_YET:
+        return None, ""
     lines = [line.strip() for line in done.stdout.splitlines() if line.strip()]
     if done.returncode:
         said = (done.stderr.strip().splitlines() or lines or ["it said nothing"])[-1]

@@ -132,7 +132,9 @@ def test_what_is_on_the_bus_is_counted_by_vendor(tmp_path: Path, monkeypatch: py
     ("program", "found"),
     [
         ("echo 'NVIDIA GB300'; echo 'NVIDIA GB300'", (["NVIDIA GB300"] * 2, "")),
-        ("echo 'no devices' >&2; exit 9", (None, "it ended with status 9: no devices")),
+        ("echo 'No devices were found'; exit 6", (None, "it ended with status 6: No devices were found")),
+        ("echo 'NVIDIA-SMI has failed' >&2; exit 9", (None, "")),
+        ("echo 'Failed to initialize NVML: Driver/library version mismatch'; exit 18", (None, "")),
         ("exit 1", (None, "it ended with status 1: it said nothing")),
         ("exec sleep 9", (None, "it did not answer within 0.2 s")),
     ],
