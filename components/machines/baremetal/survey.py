@@ -14,6 +14,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ PRODUCT = Path("/sys/class/dmi/id/product_uuid")
 CGROUP_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 SMI = ("nvidia-smi", "--query-gpu=name", "--format=csv,noheader")
 SMI_SECONDS = 20
+END_SECONDS = 1.0
 # Exit statuses (nvidia-smi(1), RETURN VALUE; nvml.h) of a driver that is not loaded, lacks its library, or is
 # of another release than that, as after an upgrade: what `prepare` brings right, so that the bus counts.
 NOT_YET = (9, 12, 18)
@@ -81,17 +83,30 @@ def gpus() -> tuple[list[str] | None, str]:
     """
     if shutil.which(SMI[0]) is None:
         return None, ""
+    asked = subprocess.Popen(
+        SMI, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
     try:
-        done = subprocess.run(SMI, capture_output=True, text=True, timeout=SMI_SECONDS, check=False)
+        out, err = asked.communicate(timeout=SMI_SECONDS)
     except subprocess.TimeoutExpired:
+        let_go(asked)
         return None, f"it did not answer within {SMI_SECONDS} s"
-    if done.returncode in NOT_YET:
+    if asked.returncode in NOT_YET:
         return None, ""
-    lines = [line.strip() for line in done.stdout.splitlines() if line.strip()]
-    if done.returncode:
-        said = (done.stderr.strip().splitlines() or lines or ["it said nothing"])[-1]
-        return None, f"it ended with status {done.returncode}: {said}"
+    lines = [line.strip() for line in out.splitlines() if line.strip()]
+    if asked.returncode:
+        said = (err.strip().splitlines() or lines or ["it said nothing"])[-1]
+        return None, f"it ended with status {asked.returncode}: {said}"
     return lines, ""
+
+
+def let_go(process: subprocess.Popen[str]) -> None:
+    """End a process, but do not wait for one that hangs in the driver: no signal ends that."""
+    process.kill()
+    for pipe in filter(None, (process.stdout, process.stderr)):
+        pipe.close()
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(END_SECONDS)
 
 
 def interface(address: str) -> str:

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ DRIVER = Path("/proc/driver/nvidia/version")
 INFINIBAND = Path("/sys/class/infiniband")
 BOOT = Path("/proc/sys/kernel/random/boot_id")
 PATIENCE = 60.0  # seconds; a driver that hangs must not hide the rest
+END_PATIENCE = 1.0
 DIAG_PATIENCE = 480.0  # about two minutes are documented for level 2
 # Device and code, and of an SXid how grave it is; of a line of no known form only that it names one.
 ERROR = re.compile(r"\bXid \([^)]*\): \d+|\bSXid \([^)]*\): \d+, [\w-]+|\bS?Xid\b")
@@ -70,21 +72,32 @@ def look(wants: dict[str, Any]) -> dict[str, Any]:
 def ask(*command: str, patience: float = PATIENCE) -> dict[str, Any]:
     """Return what a command answered; 127 where it is not there, 124 where it did not end in time."""
     try:
-        done = subprocess.run(
+        asked = subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
-            capture_output=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             text=True,
             errors="replace",
             env={**os.environ, "LC_ALL": "C.UTF-8"},
-            timeout=patience,
-            check=False,
         )
     except OSError as fault:
         return {"code": NOT_THERE, "out": "", "err": str(fault)}
+    try:
+        out, err = asked.communicate(timeout=patience)
     except subprocess.TimeoutExpired:
+        let_go(asked)
         return {"code": TOO_LATE, "out": "", "err": f"it did not end within {patience:g} s"}
-    return {"code": done.returncode, "out": done.stdout, "err": done.stderr}
+    return {"code": asked.returncode, "out": out, "err": err}
+
+
+def let_go(process: subprocess.Popen[str]) -> None:
+    """End a process, but do not wait for one that hangs in the driver: no signal ends that."""
+    process.kill()
+    for pipe in filter(None, (process.stdout, process.stderr)):
+        pipe.close()
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(END_PATIENCE)
 
 
 def short(xml: str) -> str:

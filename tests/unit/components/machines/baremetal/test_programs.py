@@ -13,6 +13,7 @@ import pytest
 
 from components.hosts import markers
 from components.machines.baremetal import asking, hold, survey, verdict
+from tests.factories.processes import deaf_to_signals
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -148,6 +149,15 @@ def test_the_drivers_tool_is_believed_or_quoted(
     monkeypatch.setattr(survey, "SMI", (str(tool),))
     monkeypatch.setattr(survey, "SMI_SECONDS", 0.2)
     assert survey.gpus() == found
+
+
+def test_a_tool_that_hangs_in_the_driver_hides_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(survey, "SMI", ("sleep", "60"))
+    monkeypatch.setattr(survey, "SMI_SECONDS", 0.01)
+    monkeypatch.setattr(survey, "END_SECONDS", 0.01)
+    with deaf_to_signals(monkeypatch) as left:
+        assert survey.gpus() == (None, "it did not answer within 0.01 s")
+        assert [process.poll() for process in left] == [None]
 
 
 def test_without_the_tool_there_is_no_driver(monkeypatch: pytest.MonkeyPatch) -> None:

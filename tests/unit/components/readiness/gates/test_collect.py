@@ -12,6 +12,7 @@ import pytest
 from components.hosts.markers import UNIT
 from components.readiness.gates import collect
 from components.readiness.gates.sight import Sight
+from tests.factories.processes import deaf_to_signals
 
 TREE = {
     "mlx5_0/ports/1/state": "4: ACTIVE\n",
@@ -123,6 +124,13 @@ def test_a_tool_that_is_not_there_or_hangs_has_an_exit_status_too() -> None:
         "err": "it did not end within 0.01 s",
     }
     assert collect.ask("sh", "-c", "echo a; exit 3") == {"code": 3, "out": "a\n", "err": ""}
+
+
+def test_a_tool_that_no_signal_ends_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(collect, "END_PATIENCE", 0.01)
+    with deaf_to_signals(monkeypatch) as left:
+        assert collect.ask("sleep", "60", patience=0.01)["code"] == collect.TOO_LATE
+        assert [process.poll() for process in left] == [None]
 
 
 def test_a_process_is_told_by_its_command(tmp_path: Path) -> None:
