@@ -39,9 +39,10 @@ def _too_few_or_many(design: Design) -> Iterator[str]:
     listed, taken = len(design.listed), design.count
     names = [placement.name(design, index) for index in range(max(listed, taken))]
     if listed < taken:
+        each = "each " if taken - listed > 1 else ""
         yield (
             f"machines.hosts lists {listed or 'none'} of {many(taken, 'machine')}; add "
-            f"{_each(names[listed:])}, each with address and host_key"
+            f"{_each(names[listed:])}, {each}with address and host_key"
         )
     if listed > taken:
         yield (

@@ -85,7 +85,7 @@ def test_machines_that_are_listed_have_their_place_in_the_plan() -> None:
 @pytest.mark.parametrize(
     ("listed", "said"),
     [
-        (1, "machines.hosts lists 1 of 2 machines; add tray-1, each with address and host_key"),
+        (1, "machines.hosts lists 1 of 2 machines; add tray-1, with address and host_key"),
         (2, ""),
         (3, "machines.hosts lists 3 machines, and the plan takes 2; drop third"),
     ],
