@@ -61,8 +61,12 @@ def _driver_is_installed(design: Design, _: Sized) -> Iterator[Finding]:
 
 
 def _driver_is_new_enough(design: Design, _: Sized) -> Iterator[Finding]:
+    """Refuse what is below the floor; a branch is as new as the newest release of it."""
     driver, floor = wanted_driver(design), driver_floor(design)
-    if driver and floor and versions.key(driver) < versions.key(floor):
+    if not driver or not floor:
+        return
+    least = floor if "." in driver else floor.partition(".")[0]
+    if versions.key(driver) < versions.key(least):
         whose = "the engine" if floor == design.engine.facts.driver_floor else design.machine.accelerator
         yield Finding(
             "machines.driver",
