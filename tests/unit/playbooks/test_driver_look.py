@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.factories.processes import deaf_to_signals
 from tests.unit.playbooks.files import program
 
 look = program("roles/nvidia_driver/files/look.py")
@@ -43,3 +44,11 @@ def test_another_way_of_installing_it_is_refused(tmp_path: Path, monkeypatch: py
 def test_a_tool_that_is_not_there_says_so() -> None:
     code, said = look.asked("/no/such/nvidia-smi")
     assert (code, "No such file" in said) == (127, True)
+
+
+def test_a_tool_that_hangs_in_the_driver_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(look, "PATIENCE", 0.01)
+    monkeypatch.setattr(look, "END_PATIENCE", 0.01)
+    with deaf_to_signals(monkeypatch) as left:
+        assert look.asked("sleep", "60") == (124, "nothing for 0 s")
+        assert [process.poll() for process in left] == [None]

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.factories.processes import deaf_to_signals
 from tests.unit.playbooks.files import program
 
 observe = program("roles/marker/files/observe.py")
@@ -141,6 +142,14 @@ def test_a_look_tells_of_every_marker_and_what_it_watches(
 def test_a_command_that_is_not_there_prints_nothing() -> None:
     assert observe.output("no-such-command") == ""
     assert observe.printed("printf a") == hashlib.sha256(b"a").hexdigest()
+
+
+def test_a_tool_that_hangs_in_the_driver_hides_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(observe, "PATIENCE", 0.01)
+    monkeypatch.setattr(observe, "END_PATIENCE", 0.01)
+    with deaf_to_signals(monkeypatch) as left:
+        assert observe.output("sleep", "60") == ""
+        assert [process.poll() for process in left] == [None]
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,7 @@ MARKERS = Path("/var/lib/rackstack")
 CGROUPS = (Path("/sys/fs/cgroup"), Path("/sys/fs/cgroup/systemd"))
 PROPERTIES = "Id,ActiveState,SubState,UnitFileState,InvocationID,MainPID,ControlGroup,FreezerState"
 PATIENCE = 6.0  # seconds; a driver that hangs must not hide the rest
+END_PATIENCE = 1.0
 LONGEST_VALUE = 200
 QUERY = "--query-compute-apps=pid,process_name,used_memory"
 
@@ -260,19 +262,31 @@ def output(*command: str) -> str:
     """Return what a command prints; nothing where it is not there or hangs."""
     environment = {**os.environ, "LC_ALL": "C.UTF-8"}
     try:
-        done = subprocess.run(
+        asked = subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
-            capture_output=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             text=True,
             errors="replace",
             env=environment,
-            timeout=PATIENCE,
-            check=False,
         )
-    except (OSError, subprocess.TimeoutExpired):
+    except OSError:
         return ""
-    return done.stdout
+    try:
+        return asked.communicate(timeout=PATIENCE)[0]
+    except subprocess.TimeoutExpired:
+        let_go(asked)
+        return ""
+
+
+def let_go(process: subprocess.Popen[str]) -> None:
+    """End a process, but do not wait for one that hangs in the driver: no signal ends that."""
+    process.kill()
+    for pipe in filter(None, (process.stdout, process.stderr)):
+        pipe.close()
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(END_PATIENCE)
 
 
 if __name__ == "__main__":

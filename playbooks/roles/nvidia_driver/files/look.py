@@ -14,6 +14,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 # "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.95.05  Release Build …"; the proprietary one
@@ -23,6 +24,7 @@ NOUVEAU = Path("/sys/module/nouveau")
 INSTALLER = Path("/usr/bin/nvidia-uninstall")
 QUERY = ("nvidia-smi", "--query-gpu=index,driver_version,persistence_mode", "--format=csv,noheader")
 PATIENCE = 60.0  # seconds; without the persistence daemon each question initialises every GPU
+END_PATIENCE = 1.0
 
 
 def main(release: str) -> None:
@@ -88,7 +90,7 @@ def asked(*command: str) -> tuple[int, str]:
     """Return exit status and output of a command; one that is not there or hangs says so."""
     environment = {**os.environ, "LC_ALL": "C.UTF-8"}
     try:
-        done = subprocess.run(
+        process = subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -96,14 +98,24 @@ def asked(*command: str) -> tuple[int, str]:
             text=True,
             errors="replace",
             env=environment,
-            timeout=PATIENCE,
-            check=False,
         )
     except OSError as error:
         return 127, str(error)
+    try:
+        shown, _ = process.communicate(timeout=PATIENCE)
     except subprocess.TimeoutExpired:
+        let_go(process)
         return 124, f"nothing for {PATIENCE:.0f} s"
-    return done.returncode, done.stdout
+    return process.returncode, shown
+
+
+def let_go(process: subprocess.Popen[str]) -> None:
+    """End a process, but do not wait for one that hangs in the driver: no signal ends that."""
+    process.kill()
+    for pipe in filter(None, (process.stdout, process.stderr)):
+        pipe.close()
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(END_PATIENCE)
 
 
 if __name__ == "__main__":
