@@ -11,7 +11,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
-from stacks.places import KEY, Location, Place, keys, place, required, said, words
+from stacks.places import KEY, Location, Place, homes, keys, place, required, said, words
 
 __all__ = ["Location", "described", "dotted", "explain", "field_at", "nearest", "shown"]
 
@@ -47,6 +47,7 @@ _SAID = {
 _NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?")
 _LONGEST = 60
 _TELLING = 4  # letters that are enough to find a longer name by
+_FEW_HOMES = 2  # places of one key that are named; more would tell nothing
 
 
 class _Found(NamedTuple):
@@ -130,17 +131,28 @@ def _either(words: Sequence[str]) -> str:
 
 
 def _sentence(found: _Found) -> tuple[Location, str]:
-    fault, at, above = found.fault, found.place.at, found.place.above
+    fault, at = found.fault, found.place.at
     if fault["type"] in {"extra_forbidden", "invalid_key"}:
         # A number as a key, which `dotted` would take for a position in a list.
         key = str(at[-1])
-        return (*at[:-1], key), f"this key is unknown; {nearest(key, keys(above))}"
+        return (*at[:-1], key), f"this key is unknown; {_meant(found, key)}"
     if fault["type"] in {"union_tag_not_found", "union_tag_invalid"}:
         return _untold(found)
     if fault["loc"][-1:] == (KEY,):
         rule = said(found.place.kind) or "a key of the documented form"
         return (*at[:-1], str(at[-1])), f"this key does not fit; it must be {rule}"
     return at, _of_a_value(fault, found.place)
+
+
+def _meant(found: _Found, key: str) -> str:
+    """Return the keys that belong there as a way out; first where else such a key belongs."""
+    known = keys(found.place.above)
+    own = re.sub(r"\[[0-9]+\]", "[]", dotted((*found.place.at[:-1], key)))
+    elsewhere = [each for each in homes(found.model, key) if each != own]
+    if not 0 < len(elsewhere) <= _FEW_HOMES:
+        return nearest(key, known)
+    told = [each if "." in each else f"{each} at the top" for each in elsewhere]
+    return f"did you mean {_either(told)}? known are: {', '.join(sorted(known))}"
 
 
 def _untold(found: _Found) -> tuple[Location, str]:

@@ -74,6 +74,21 @@ def required(kind: object) -> list[str]:
     return [name for name, field in model.model_fields.items() if field.is_required()] if model else []
 
 
+def homes(model: type[BaseModel], key: str) -> list[str]:
+    """Return the places of a model that have such a key, as a person writes them: `machines.hosts[].disk`."""
+    return list(dict.fromkeys(_homes(model, key, "")))
+
+
+def _homes(kind: object, key: str, path: str) -> Iterator[str]:
+    for member in several(kind) or (kind,):
+        if _is_list(member):
+            yield from _homes(get_args(_bare(member))[0], key, f"{path}[]")
+        elif model := _model(member):
+            for name, field in model.model_fields.items():
+                at = f"{path}.{name}" if path else name
+                yield from [at] if name == key else _homes(field.annotation, key, at)
+
+
 def said(kind: object) -> str | None:
     """Return how a type itself describes what belongs there."""
     if get_origin(kind) is Annotated:
