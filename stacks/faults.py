@@ -176,9 +176,8 @@ def _of_a_value(fault: ErrorDetails, where: Place) -> str:
         return f"is {state}: {_description(field)}; write it{_example(field) or _with_keys(where)}"
     text = shown(value, field)
     if kind in _RULES:
-        return (
-            f"{text} is {_name(value)}, but it must be {_RULES[kind]}{_quotes(value, kind)}{_example(field)}"
-        )
+        way_out = f"{_quotes(value, kind)}{_example(field) or _with_keys(where)}"
+        return f"{text} is {_name(value)}, but it must be {_RULES[kind]}{way_out}"
     if kind in _LIMITS:
         state, least, limit = _LIMITS[kind]
         return f"{text} is {state}; it must be {least} {context[limit]}{_example(field)}"
@@ -215,8 +214,10 @@ def _example(field: FieldInfo | None) -> str:
 
 
 def _with_keys(where: Place) -> str:
-    names = required(where.kind)
-    return f", with the keys {', '.join(names)}" if names else ""
+    if names := required(where.kind):
+        return f", with the key{'s' * (len(names) > 1)} {', '.join(names)}"
+    names = keys(where.kind)
+    return f", with some of the keys {', '.join(names)}" if names else ""
 
 
 def _plain(example: object) -> str:
