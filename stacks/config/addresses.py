@@ -53,7 +53,8 @@ def _address(text: str) -> str:
         address = ipaddress.IPv4Address(text)
     except ValueError:
         raise ValueError(
-            "is no IPv4 address, by which alone the machines of a fleet find each other; write it"
+            "is no IPv4 address, by which alone the machines of a fleet find each other; write that by "
+            "itself, port and user in keys of their own"
         ) from None
     if why := _of_nobody(address):
         raise ValueError(f"{why}; write the one that the machine has in the network of the fleet")

@@ -80,7 +80,8 @@ def _serial(text: str) -> str:
 
 
 def _nfs(text: str) -> str:
-    server, colon, export = text.partition(":")
+    server, colon, _ = text.partition(":/")
+    export = text.removeprefix(f"{server}:")
     if not colon or export.startswith("//"):
         raise ValueError("is not of the form SERVER:/EXPORT; write it so, a URL is none")
     if why := unfit(server):
