@@ -118,7 +118,8 @@ def test_congestion_notification_is_unknown_where_the_driver_does_not_tell(tmp_p
 
 @pytest.mark.usefixtures("host")
 def test_the_way_to_gpu_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert list(look.gpudirect_lacks("nvidia_peermem")) == ["kernel module nvidia_peermem is not loaded"]
+    (peermem,) = look.gpudirect_lacks("nvidia_peermem")
+    assert peermem.startswith("kernel module nvidia_peermem is not loaded: see `dmesg")
     (tmp_path / "module/nvidia_peermem").mkdir()
     assert list(look.gpudirect_lacks("nvidia_peermem")) == []
     (tmp_path / "version").write_text("NVRM version: NVIDIA UNIX x86_64 Kernel Module  550.135\n")
@@ -126,4 +127,7 @@ def test_the_way_to_gpu_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(os, "uname", lambda: old)
     kernel, driver = look.gpudirect_lacks("dma-buf")
     assert kernel.startswith("kernel 5.4.0-100-generic is older than 5.12")
-    assert driver == "the NVIDIA driver's open kernel modules are not loaded, and dma-buf needs them"
+    assert kernel.endswith("rdma_gpudirect: nvidia_peermem in playbooks/roles/rdma/defaults/main.yml")
+    assert driver.startswith(
+        "the NVIDIA driver's open kernel modules are not loaded, and dma-buf needs them: "
+    )

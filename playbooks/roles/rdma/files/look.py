@@ -77,20 +77,29 @@ def gpudirect_lacks(way: str) -> Iterator[str]:
     """Yield why adapters cannot reach GPU memory in the planned way."""
     if way == "nvidia_peermem":
         if not (MODULES / way).exists():
-            yield "kernel module nvidia_peermem is not loaded"
+            yield "kernel module nvidia_peermem is not loaded: see `dmesg | grep -i nvrm` there; run again"
         return
     release = os.uname().release
     if tuple(int(part) for part in re.findall(r"\d+", release)[:2]) < DMA_BUF:
-        yield f"kernel {release} is older than 5.12, the first with dma-buf for RDMA: plan nvidia_peermem"
+        yield (
+            f"kernel {release} is older than 5.12, the first with dma-buf for RDMA: install a newer one, or"
+            " set rdma_gpudirect: nvidia_peermem in playbooks/roles/rdma/defaults/main.yml"
+        )
     if "Open Kernel Module" not in read(DRIVER):
-        yield "the NVIDIA driver's open kernel modules are not loaded, and dma-buf needs them"
+        yield (
+            "the NVIDIA driver's open kernel modules are not loaded, and dma-buf needs them: restart the"
+            " host, then run again"
+        )
 
 
 def pfc_lacks(roce: Mapping[str, str], priority: int) -> Iterator[str]:
     """Yield RoCE interfaces whose lossless priority has no flow control."""
     for name, device in roce.items():
         if not device:
-            yield f"RoCE adapter {name} has no network interface"
+            yield (
+                f"RoCE adapter {name} has no network interface, which mlx5_core makes: see"
+                " `dmesg | grep -i mlx5` there, then run again"
+            )
             continue
         shown = output("dcb", "pfc", "show", "dev", device)
         if f"{priority}:on" not in shown.split():
