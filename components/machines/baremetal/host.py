@@ -124,7 +124,8 @@ class Host(Kind[HostInputs, HostOutputs]):
         except EffectError as silent:
             run.warn(
                 f"{inputs.called} may keep the lease {LEASE} of fleet {inputs.fleet}, and the next `up` or "
-                f"`destroy` gives it back if it answers then: {silent}"
+                "`destroy` gives it back if it answers then; where it went silent only during this one, "
+                f"remove that file there: {silent}"
             )
             return
         if not given:

@@ -79,7 +79,8 @@ def test_a_silent_machine_that_leaves_is_told_by_name_and_given_back_by_a_later_
     [told] = run.said
     assert told == (
         f"{CALLED} may keep the lease /var/lib/rackstack-lease of fleet f-000000, and the next `up` or "
-        "`destroy` gives it back if it answers then: host node-1 did not answer over SSH"
+        "`destroy` gives it back if it answers then; where it went silent only during this one, remove "
+        "that file there: host node-1 did not answer over SSH"
     )
     left, drift = look(left)
     assert ([each.name for each in left.left], drift) == (["node-1"], {})
