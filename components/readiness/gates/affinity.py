@@ -32,6 +32,15 @@ DEVICE: Final = Check(
     ),
     "manual page nvidia-smi(1), topo -m",
 )
+LISTED: Final = Check(
+    "affinity-lists",
+    "a row for every GPU",
+    (
+        "the driver does not see it: see driver-sees-gpus, whose refusal stands beside this one then",
+        "it was lost between two answers of this look: `nvidia-smi -L`, `journalctl -k`, then run `up` again",
+    ),
+    "manual page nvidia-smi(1), topo -m",
+)
 NEAR: Final = Check(
     "affinity-near",
     "a network device at PIX or PXB (no host bridge between) for every GPU",
@@ -49,7 +58,7 @@ NEAR: Final = Check(
     ),
 )
 
-CHECKS: Final = (UNREAD, DEVICE, NEAR)
+CHECKS: Final = (UNREAD, DEVICE, LISTED, NEAR)
 
 _ESCAPES: Final = re.compile(r"\x1b\[[\d;]*m")
 _LEGEND: Final = re.compile(r"^\s+(?P<nic>NIC\d+): (?P<name>\S+)\s*$")
@@ -90,7 +99,7 @@ def refusals(seen: Mapping[str, Topology], wants: Wants) -> Iterator[Refused]:
     """
     for host, topology in seen.items():
         if missing := [gpu for gpu in map("GPU{}".format, range(wants.gpus)) if gpu not in topology]:
-            yield Refused(NEAR, (host,), f"nvidia-smi topo -m lists no {', '.join(missing)}")
+            yield Refused(LISTED, (host,), f"nvidia-smi topo -m lists no {', '.join(missing)}")
         if not any(topology.values()):
             yield Refused(DEVICE, (host,), "nvidia-smi topo -m shows no network device")
             continue
