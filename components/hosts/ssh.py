@@ -30,6 +30,8 @@ ALIVE_SECONDS = 2.0
 POLL_SECONDS = 0.005
 CHUNK = 1 << 15
 LOOPBACK = "127.0.0.1"
+# Not by the end of a channel's input: sshd ends the connection, and all on it, where that comes late.
+_NO_INPUT = " </dev/null"
 PROHIBITED = 1  # RFC 4254, 5.1: SSH_OPEN_ADMINISTRATIVELY_PROHIBITED
 
 
@@ -85,7 +87,7 @@ def run(host: HostRecord, command: str, *, deadline: float, stdin: str = "", roo
             likewise on the way through its jump host.
         command: Text for `sh -c`.
         deadline: Seconds for connecting and running together.
-        stdin: What the command reads.
+        stdin: What the command reads, to its end.
         root: Run it as root, with `sudo -n` where the login user is another.
 
     Raises:
@@ -100,7 +102,7 @@ def run(host: HostRecord, command: str, *, deadline: float, stdin: str = "", roo
         try:
             channel = _session(line, host, end)
             with contextlib.closing(channel):
-                channel.exec_command(_as_user(host, command, root=root))
+                channel.exec_command(_as_user(host, command, root=root) + ("" if stdin else _NO_INPUT))
                 return _exchange(channel, stdin.encode(), end)
         finally:
             line.sessions.release()
@@ -317,8 +319,6 @@ def _as_user(host: HostRecord, command: str, *, root: bool) -> str:
 def _exchange(channel: paramiko.Channel, stdin: bytes, end: float) -> Answer:
     """Feed and drain a running command until it ends; neither side can block the other."""
     out, err, left = bytearray(), bytearray(), stdin
-    if not left:
-        channel.shutdown_write()
     while not (channel.exit_status_ready() and channel.eof_received):
         if time.monotonic() > end:
             raise TimeoutError("the command did not end within its deadline")

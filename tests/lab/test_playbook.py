@@ -185,6 +185,10 @@ def test_a_command_gets_its_input_and_its_output_is_capped(pair: list[HostRecord
     assert (answer.code, len(answer.out), answer.err) == (3, ssh.MOST_OUTPUT, "oops\n")
 
 
+def test_the_input_of_a_command_that_is_given_none_has_ended(pair: list[HostRecord]) -> None:
+    assert ssh.run(pair[0], "cat; readlink /proc/$$/fd/0", deadline=30).out == "/dev/null\n"
+
+
 def test_a_command_that_does_not_end_is_left_at_its_deadline(pair: list[HostRecord]) -> None:
     with pytest.raises(Unreachable, match="did not end within its deadline"):
         ssh.run(pair[0], "sleep 60", deadline=1)

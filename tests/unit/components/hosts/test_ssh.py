@@ -118,7 +118,7 @@ def test_a_host_that_is_lost_while_it_runs_a_command_is_not_waited_for(
         Unreachable,
         match=r"^host a \(root@.*\) did not answer over SSH: the connection ended while a command ran",
     ):
-        ssh.run(host, "true", deadline=LIMIT)
+        ssh.run(host, "cat", deadline=LIMIT, stdin=WORD)
 
 
 def test_another_host_key_is_refused(
