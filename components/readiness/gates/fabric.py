@@ -112,7 +112,7 @@ _FIELDS: Final[tuple[tuple[str, int, int, Mapping[int, str]], ...]] = (
     ("partition assigned", 12, 0x3, _PARTITION),
 )
 """Name, shift, width as a mask, and value → word, of nvml.h 13.3.29 (github.com/NVIDIA/go-nvml, 2f9e261)."""
-_KNOWN_BITS: Final = 0x3FFF
+_KNOWN_BITS: Final = sum(width << shift for _, shift, width, _ in _FIELDS)
 
 
 def decoded(mask: int) -> dict[str, str]:
