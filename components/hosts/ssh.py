@@ -30,7 +30,7 @@ ALIVE_SECONDS = 2.0
 POLL_SECONDS = 0.005
 CHUNK = 1 << 15
 LOOPBACK = "127.0.0.1"
-# Not by the end of a channel's input: sshd ends the connection, and all on it, where that comes late.
+# No end of the channel's input instead: where that comes after the command's, sshd ends the connection.
 _NO_INPUT = " </dev/null"
 PROHIBITED = 1  # RFC 4254, 5.1: SSH_OPEN_ADMINISTRATIVELY_PROHIBITED
 
